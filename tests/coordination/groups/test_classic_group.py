@@ -1,0 +1,60 @@
+"""What one classic group answers about itself; what happens to it is in the transcripts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.member import ClassicMember
+
+
+def member(name: str, rebalance_timeout_ms: int = 60_000) -> ClassicMember:
+    return ClassicMember(name, None, "app", "/h", rebalance_timeout_ms, 10_000, (("range", b""),))
+
+
+NOBODY = ClassicGroup("g")
+TWO = replace(NOBODY.with_member(member("a")).with_member(member("b", 90_500)), protocol_type="consumer")
+
+
+def test_a_group_is_blank_while_nothing_is_known_of_it() -> None:
+    assert NOBODY.blank
+    assert not NOBODY.with_member(member("a")).blank
+    assert not NOBODY.changed(generation=1).blank
+    assert not NOBODY.changed(pending=frozenset({"a"})).blank
+    assert not NOBODY.changed(protocol_type="consumer").blank
+
+
+def test_who_is_gone_is_waited_for_nowhere() -> None:
+    group = TWO.changed(pending=frozenset({"c", "d"}), pending_sync=frozenset({"a", "b"})).without("a", "c")
+    assert (list(group.members), group.leader) == (["b"], "b")
+    assert group.pending == {"d"}
+    assert group.pending_sync == {"b"}
+
+
+def test_a_static_member_is_waited_for_under_its_new_id() -> None:
+    group = TWO.changed(pending_sync=frozenset({"a", "b"})).replace_static_member("a", member("a2"))
+    assert (list(group.members), group.leader) == (["a2", "b"], "a2")
+    assert group.pending_sync == {"a2", "b"}
+    assert TWO.changed(pending_sync=frozenset({"b"})).replace_static_member("a", member("a2")).pending_sync == {"b"}
+
+
+def test_a_rebalance_may_take_what_the_most_patient_member_grants() -> None:
+    assert TWO.rebalance_timeout == 90.5
+    assert NOBODY.rebalance_timeout == 0
+
+
+@pytest.mark.parametrize(
+    ("protocol_type", "names", "fits"),
+    [("consumer", {"range"}, True), ("", {"range"}, False), ("consumer", set(), False)],
+)
+def test_an_empty_group_takes_who_names_a_type_and_a_protocol(protocol_type: str, names: set[str], fits: bool) -> None:
+    assert NOBODY.supports(protocol_type, names) is fits
+
+
+def test_a_group_of_consumers_that_does_not_say_what_it_reads_may_read_anything() -> None:
+    assert TWO.reads("t")
+    assert not TWO.changed(protocol_type="connect").reads("t")
+    assert TWO.changed(topics=frozenset({"t"})).reads("t")
+    assert not TWO.changed(topics=frozenset({"t"})).reads("u")
