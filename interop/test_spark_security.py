@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from interop.secured import PASSWORD, USER
+from interop.secured import JAAS, PASSWORD, USER, quoted
 from interop.test_security import (  # the fixtures
     Clients,
     authority,
@@ -20,11 +21,12 @@ from interop.test_security import (  # the fixtures
     fresh,
     kafka,
 )
-from ottla import Admin, Broker, NewTopic, Producer
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 
 pytestmark = pytest.mark.usefixtures("quick_drivers")
 __all__ = ["authority", "clients", "endpoint", "kafka"]
 
+ROWS = 20
 SPARK_JOB = """
 import json, sys
 from pyspark.sql import SparkSession
@@ -93,3 +95,67 @@ def test_a_wrong_password_is_the_same_sentence_in_the_driver(clients: Clients, t
     assert done.returncode != 0
     assert "refused the login by PLAIN as 'alice'" in done.stderr
     assert "wr0ng-s3cret" not in done.stdout + done.stderr
+
+
+def test_a_pipeline_goes_from_one_login_to_another_and_keeps_no_secret(
+    clients: Clients, ours: dict[str, Any], tmp_path: Path
+) -> None:
+    theirs, into = clients.settings("SCRAM-SHA-512"), f"{JAAS}scram.ScramLoginModule required"
+    source, target = fresh(), fresh()
+    with Admin(theirs) as admin, Producer(theirs) as producer:
+        admin.create_topics([NewTopic(source, 2, 1)])
+        for n in range(ROWS):
+            producer.send(source, b'{"n": %d}' % n)
+    with Admin(ours) as admin:
+        admin.create_topics([NewTopic(target, 1, 1)])
+    secret = tmp_path / "secrets" / "line"
+    secret.parent.mkdir()
+    secret.write_text(f'{into} username="{USER}" password="{quoted(PASSWORD)}";\n')
+    line = ours | {"sasl.jaas.config": "${file:secrets/line}"}
+    pipeline = {
+        "source": {
+            "type": "topic",
+            "topic": source,
+            "valueFormat": "json",
+            "valueSchema": "n int",
+            "kafka": theirs | {"sasl.password": "${env:KAFKA_PASSWORD}"},
+        },
+        "transforms": [{"sql": "select n * 2 as twice from input"}],
+        "sink": {
+            "type": "topic",
+            "topic": target,
+            "deliveryGuarantee": "exactly_once",
+            "kafka": {name: text for name, text in line.items() if name not in ("sasl.username", "sasl.password")},
+        },
+    }
+    events = tmp_path / "events"
+    events.mkdir()
+    spark = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri(), "spark.log.level": "INFO"}
+    file = tmp_path / "p.json"
+    file.write_text(
+        json.dumps({"settings": {"checkpoints": "state", "spark": spark}, "pipelines": {"twice": pipeline}})
+    )
+    command = [sys.executable, "-m", "ottla.cli.main", "pipeline", "run", str(file), "--once", "--master", "local[1]"]
+    environment = os.environ | {"KAFKA_PASSWORD": PASSWORD}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = [json.loads(value)["twice"] for value in committed(ours, target)]
+    assert sorted(found) == [2 * n for n in range(ROWS)]
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path != secret}
+    told = b"".join(text for path, text in kept.items() if path.is_relative_to(events))
+    assert b"SparkListenerSQLExecutionStart" in told  # plans and all
+    assert any(path.parent.name == "offsets" for path in kept)
+    for where, text in {**kept, "stdout": done.stdout.encode(), "stderr": done.stderr.encode()}.items():
+        assert b"s-secret" not in text, where
+
+
+def committed(settings: dict[str, Any], topic: str) -> list[bytes]:
+    """The values that readers of what is committed see."""
+    with Consumer({**settings, "isolation.level": "read_committed"}) as consumer:
+        tp = TopicPartition(topic, 0)
+        consumer.assign([tp])
+        consumer.seek_to_beginning()
+        end, found = consumer.end_offsets([tp])[tp], []
+        while consumer.position(tp) < end:
+            found += [bytes(record.value or b"") for record in consumer.poll(10.0)]
+        return found

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute
 
-from ottla.errors import NoBrokersAvailableError, OttlaError
+from ottla.errors import AuthenticationError, NoBrokersAvailableError, OttlaError
 
 pc: Any = pyarrow.compute
 LEGAL_TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
@@ -86,14 +86,14 @@ def by_topic(batch: pa.RecordBatch, option: str | None) -> Iterator[tuple[str | 
 
 
 def topic_fault(topic: str | None, target: TopicLimits) -> str | None:
-    """Why nothing can be written there; that no broker answers is no fault of the rows, and raised."""
+    """Why nothing can be written there; that no broker answers or lets us in is no fault of the rows, and raised."""
     if topic is None:
         return "it has no topic; fill column 'topic', or set the option topic"
     if not LEGAL_TOPIC.fullmatch(topic):
         return f"{topic!r} is no name of a topic, which has letters, digits, dots, dashes and underscores, 249 at most"
     try:
         target.partitions(topic)
-    except NoBrokersAvailableError:
+    except (NoBrokersAvailableError, AuthenticationError):
         raise
     except OttlaError as error:
         return str(error)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.client import connection_states
 from ottla.errors import (
     AuthenticationError,
     ErrorCode,
@@ -44,6 +46,8 @@ from tests.broker.security.secured import (
     log_in,
     token,
 )
+from tests.certificates import Authority
+from tests.patience import eventually
 
 PATIENCE = 60.0
 
@@ -102,6 +106,44 @@ def test_a_consumer_tells_the_log_of_a_wrong_password_once(secured: Secured, cap
         with pytest.raises(AuthenticationError):
             consumer.poll(60.0)
     assert len([line for line in caplog.messages if "it refused the login" in line]) == 1
+
+
+@pytest.mark.parametrize("settings", ["password", "authority", "no TLS", "no login"])
+def test_a_producer_of_transactions_says_at_once_why_it_is_not_let_in(
+    secured: Secured, tmp_path: Path, settings: str
+) -> None:
+    wrong = {
+        "password": secured.login("SCRAM-SHA-256", USER, "wr0ng"),
+        "authority": secured.at("SSL") | {"ssl.truststore.location": Authority(tmp_path).file},
+        "no TLS": secured.at("SSL") | {"security.protocol": "PLAINTEXT"},
+        "no login": secured.at("SASL_PLAINTEXT") | {"security.protocol": "PLAINTEXT"},
+    }[settings]
+    with Producer({**wrong, "transactional.id": "t"}) as producer:
+        for _ in range(2):
+            with pytest.raises((AuthenticationError, NoBrokersAvailableError)) as caught:
+                producer.init_transactions(PATIENCE)
+            assert "within" not in str(caught.value)  # the time that was given
+
+
+def test_a_producer_of_transactions_that_was_not_let_in_goes_on_when_it_is(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_states, "REFUSAL_PAUSE", 0.1)
+    trusted = tmp_path / "ca.pem"
+    trusted.write_text(Authority(tmp_path).pem)
+    given = {"ssl.truststore.location": str(trusted), "transactional.id": "later"}
+
+    def initialised() -> bool:
+        try:
+            producer.init_transactions(PATIENCE)
+        except SslAuthenticationError:
+            return False
+        return True
+
+    with Producer({**secured.at("SSL"), **given}) as producer:
+        assert not initialised()
+        trusted.write_text(secured.authority.pem)
+        eventually(initialised)
 
 
 def ask(settings: dict[str, Any]) -> None:

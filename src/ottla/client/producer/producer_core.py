@@ -225,12 +225,16 @@ class ProducerCore:
         with manager as machine:
             outcome = begin(machine)
         span = self.max_block if timeout is None else checked_timeout(timeout)
-        if not (yield from self._pressing(outcome.is_settled, span)):
+        if not (yield from self._pressing(lambda: outcome.is_settled() or self._is_refused(), span)):
             raise self.sender.late(call, span)
         with manager as machine:
             machine.acknowledged(call)
         if outcome.error is not None:
             raise outcome.error
+
+    def _is_refused(self) -> bool:
+        """Never; raises what keeps us from the first answer of any broker, which goes on being tried."""
+        return self.metadata.version == 0 and self.metadata.has_news(0)
 
     def _pressing(self, done: Callable[[], bool], timeout: float | None) -> Steps[bool]:
         """Wait for something that all that is queued must be sent for: nothing lingers meanwhile."""
