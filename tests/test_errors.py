@@ -12,6 +12,7 @@ from kio.schema.errors import ErrorCode as KioErrorCode
 
 from ottla.errors import (
     CLASSES,
+    NOT_ALLOWED,
     RETRIABLE,
     BufferExhaustedError,
     CorruptRecordError,
@@ -89,3 +90,12 @@ def test_an_error_travels_between_processes() -> None:
     copy = pickle.loads(pickle.dumps(UnknownTopicOrPartitionError(3, "flights-7")))
     assert isinstance(copy, UnknownTopicOrPartitionError)
     assert (copy.code, str(copy)) == (3, "UNKNOWN_TOPIC_OR_PARTITION: flights-7")
+
+
+@pytest.mark.parametrize("code", sorted(NOT_ALLOWED))
+@pytest.mark.parametrize("message", ["topic 't'", None])
+def test_who_may_not_is_told_what_helps_and_once(code: int, message: str | None) -> None:
+    error = error_for(code, message)
+    again = str(error_for(code, error.message))
+    assert str(error).startswith(f"{ErrorCode(code).name}: {message or 'refused'}; no rule (ACL) lets")
+    assert again == str(error)

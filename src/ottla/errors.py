@@ -413,6 +413,17 @@ CLASSES: dict[int, type[KafkaError]] = {
 }
 
 
+NOT_ALLOWED: dict[int, str] = {
+    code: f"no rule (ACL) lets this client's user: have one made for {what}, with `ottla acls create` or kafka-acls"
+    for code, what in (
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "the topic"),
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the cluster"),
+        (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "the transactional.id, or names that begin as it does"),
+    )
+}
+"""What helps against these codes; of groups the consumer says it, which knows the name."""
+
+
 def name_of(code: int) -> str:
     """Kafka's name for `code`; a code from the future keeps its number."""
     try:
@@ -423,4 +434,6 @@ def name_of(code: int) -> str:
 
 def error_for(code: int, message: str | None = None) -> KafkaError:
     """The exception for an error code."""
+    if code in NOT_ALLOWED and NOT_ALLOWED[code] not in (message or ""):
+        message = f"{message or 'refused'}; {NOT_ALLOWED[code]}"
     return CLASSES.get(code, KafkaError)(code, message)
