@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import confluent_kafka as ck
 
@@ -11,6 +12,9 @@ from interop.cluster import PATIENCE
 
 STANDSTILL_SECONDS = 30.0
 TOPICS, COPY = ("read-a", "read-b"), "copy-a"
+
+PATIENT: dict[str, Any] = {"topic.metadata.refresh.interval.ms": 500, "metadata.recovery.strategy": "none"}
+"""Hears soon who leads, and does not forget who is away (`tests.checker.clients`)."""
 
 
 class Member:
@@ -24,7 +28,7 @@ class Member:
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "session.timeout.ms": 30_000,
-                "topic.metadata.refresh.interval.ms": 500,
+                **PATIENT,
             }
         )
         self.found: dict[str, list[int]] = {topic: [] for topic in TOPICS}
@@ -108,12 +112,10 @@ class Copying:
             "group.protocol": "consumer",
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "topic.metadata.refresh.interval.ms": 500,
+            **PATIENT,
         }
         self._consumer = ck.Consumer(self._settings)
-        self._producer = ck.Producer(
-            {"bootstrap.servers": address, "transactional.id": group, "topic.metadata.refresh.interval.ms": 500}
-        )
+        self._producer = ck.Producer({"bootstrap.servers": address, "transactional.id": group, **PATIENT})
         self._failed = failed
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
