@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ottla import Admin, NewTopic, Producer, TopicPartition
 from ottla.cli.main import main
 from ottla.cli.moments import moment_of
-from tests.cli.conftest import ottla
+from tests.cli.conftest import OTTLA, PATIENCE, ottla
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -94,6 +98,54 @@ def test_what_consume_prints_as_json_can_be_produced_again(run: Run, orders: str
     assert '"timestamp": 5, "key": {"base64": "/w=="}, "value": null, "headers": [["h", null]]' in again
 
 
+def test_what_consume_prints_as_csv_can_be_produced_again(run: Run, orders: str) -> None:
+    copy = f"{orders}-copy"
+    run("topics", "create", copy, "--partitions", 2)
+    rows = f'key,value,headers,timestamp\nNULL,"one ""two"",\r\nthree\r",,\nk,,"[[""h"", null]]",5\n"{"k" * 200_000}",NULL,,\n'
+    assert run("produce", orders, "--format", "csv", "--null-marker", "NULL", stdin=rows) == (0, "", "")
+    status, printed, err = run("consume", orders, "--from-beginning", "--exit", "--format", "csv")
+    assert (status, err) == (0, "")
+    assert printed.startswith("topic,partition,offset,timestamp,key,value,headers\n")
+    again = ("--format", "csv", "--null-marker", "null", "--keep-partitions")
+    assert run("produce", copy, *again, stdin=printed) == (0, "", "")
+    first, second = (sorted(consumed(run, each, "--from-beginning", "--exit", "--json")) for each in (orders, copy))
+    assert len(first) == 11
+    assert [line.replace(copy, orders) for line in second] == first
+    assert any('"key": null, "value": "one \\"two\\",\\r\\nthree\\r", "headers": []' in line for line in first)
+
+
+def test_records_become_a_table_of_arrow_or_parquet(address: str, orders: str, tmp_path: Path) -> None:
+    tables = []
+    for form, read in (("arrow", lambda place: pa.ipc.open_stream(place).read_all()), ("parquet", pq.read_table)):
+        for most in ((), ("--max-messages", "3")):
+            file = tmp_path / f"{len(most)}.{form}"
+            with file.open("wb") as output:
+                words = ["consume", orders, "--from-beginning", "--exit", "--format", form, *most]
+                command = [*OTTLA, *words, "--bootstrap-server", address]
+                subprocess.run(command, stdout=output, check=True, timeout=PATIENCE)
+            with file.open("rb") as place:
+                tables.append(read(place))
+    assert [sorted(map(str, table["value"].to_pylist())) for table in tables[::2]] == [
+        [f"b'{i}'" for i in range(8)]
+    ] * 2
+    assert [table.num_rows for table in tables[1::2]] == [3, 3]
+    assert tables[0].schema.names == [
+        *["key", "value", "topic", "partition", "offset", "timestamp", "timestamp_type", "headers"]
+    ]
+
+
+def test_text_comes_out_of_columns_as_out_of_records(run: Run, orders: str) -> None:
+    given = ("--key-separator", ":", "--null-marker", "NULL", "--partition", 0)
+    lines = [f"k{i}:{'v' * (i % 7) * 100}" for i in range(2000)] + ["NULL:a", "b:NULL"]
+    assert run("produce", orders, *given, stdin="\n".join(lines)) == (0, "", "")
+    at = (orders, "--partition", 0, "--from-beginning", "--exit")
+    everything = [f"null\t{value}" for value in "01234"]
+    everything += [line.replace(":", "\t").replace("NULL", "null") for line in lines]
+    assert consumed(run, *at, "--keys") == everything
+    assert consumed(run, *at) == [line.partition("\t")[2] for line in everything]
+    assert consumed(run, *at, "--max-messages", 7) == [line.partition("\t")[2] for line in everything[:7]]
+
+
 def test_tombstones_are_written_by_a_marker(run: Run, orders: str) -> None:
     marked = ("--key-separator", ":", "--null-marker", "NULL", "--partition", 0)
     assert run("produce", orders, *marked, stdin="a:NULL\nNULL:b\n") == (0, "", "")
@@ -150,7 +202,12 @@ def test_records_are_deleted_after_asking(run: Run, orders: str, address: str) -
         ("consume a --exit", "--exit needs to know where to begin"),
         ("consume a --group g --tail 1", "only --from-beginning goes with it"),
         ("consume a --from-time soon", "--from-time 'soon' must be a time such as"),
-        ("consume a --format csv", "--format 'csv' must be text, json, or a text with fields"),
+        ("consume a --format cvs", "--format 'cvs' must be text, json, csv, arrow, parquet"),
+        ("consume a --format csv --keys", "--format csv has the keys"),
+        ("consume a --format csv --json", "exclude each other"),
+        ("consume a --format arrow --keys", "--format arrow has all columns"),
+        ("consume a --format parquet --group g", "--where and --group are for lines"),
+        ("produce a --format csv --key-separator :", "in CSV the key is a column"),
         ("consume a --format %x", "--format has no field '%x', only %s"),
         ("consume a --format %s --keys", "write %k in it"),
         ("produce a --header b", "--header 'b' must be NAME=VALUE"),
@@ -188,6 +245,25 @@ def test_a_line_that_is_no_record_is_named(run: Run, orders: str, line: str, why
     status, out, err = run("produce", orders, "--format", "json", stdin=f'{{"value": "first"}}\n{line}\n')
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert err.startswith("ottla: line 2 of standard input")
+    assert why in err
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ("key\na\n", "line 1 of standard input is no row of CSV"),
+        ("key,valeu\na,b\n", "unknown column 'valeu' in the first row"),
+        (
+            "key,value\na,b\nc\n",
+            "line 3 of standard input is no row of CSV, such as a,b below key,value: it has 1 cells",
+        ),
+        ('value\n"a\n', "line 2 of standard input is no row of CSV"),
+        ("value,timestamp\na,soon\n", "line 2 of standard input"),
+    ],
+)
+def test_a_row_that_is_no_record_is_named(run: Run, orders: str, rows: str, why: str) -> None:
+    status, out, err = run("produce", orders, "--format", "csv", stdin=rows)
+    assert (status, out, err.count("\n")) == (1, "", 1)
     assert why in err
 
 

@@ -114,10 +114,15 @@ class Consumer(ConsumerFace[K, V]):
         return arrow.to_table(chunks, include_headers, only=only)
 
     async def poll_columns(
-        self, timeout: float = 1.0, max_bytes: int | None = None, *, include_headers: bool = False
+        self,
+        timeout: float = 1.0,
+        max_bytes: int | None = None,
+        *,
+        include_headers: bool = False,
+        columns: Sequence[str] | None = None,
     ) -> list[tuple[TopicPartition, Columns]]:
         """As `poll_arrow`, in our own columns and without Arrow."""
-        return await self._poll_columns(timeout, max_bytes, include_headers, None)
+        return await self._poll_columns(timeout, max_bytes, include_headers, chosen_columns(columns, include_headers))
 
     async def _poll_columns(
         self, timeout: float, max_bytes: int | None, include_headers: bool, only: tuple[str, ...] | None

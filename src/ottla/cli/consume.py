@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import select
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -22,16 +21,15 @@ from ottla.cli.options import (
     senseless,
     settings_option,
 )
+from ottla.cli.output import nobody_reads, patience_of
 from ottla.cli.reading import Beginning, End, begin, partitions_of
-from ottla.cli.record_format import Render, renderer
+from ottla.cli.record_format import Render, heading_of, lines_of, renderer
 from ottla.cli.where import condition
 
 if TYPE_CHECKING:
     from ottla.client.consumer import Consumer, ConsumerRecord
     from ottla.model import TopicPartition
 
-TURN_SECONDS = 0.2
-"""How long to wait for records before looking whether anybody still reads our output."""
 where_option = click.option(
     "--where", "condition_text", metavar="EXPRESSION", help="Only some records: \"value.amount > 10 and key != 'x'\"."
 )
@@ -50,7 +48,12 @@ where_option = click.option(
 @click.option("--max-messages", type=click.IntRange(1), help="End after this many records.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(0), help="End when nothing comes for this long.")
 @click.option(
-    "--format", "form", metavar="text|json|FORMAT", default="text", show_default=True, help="Or as kcat: '%t %o %s\\n'."
+    "--format",
+    "form",
+    metavar="text|json|csv|arrow|parquet|FORMAT",
+    default="text",
+    show_default=True,
+    help="Or as kcat: '%t %o %s\\n'.",
 )
 @click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
 @where_option
@@ -77,12 +80,15 @@ def consume(
     """Print the records of topics, one a line, until Ctrl-C or what the options say.
 
     As JSON (--json, or --format json) a record is an object; a key or value that is not UTF-8 is {"base64": "..."} there.
-    Fields of a format: %s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, %S and %K lengths.
+    As arrow (a stream) or parquet the output is a table, for a file or a pipe. Fields of a format: %s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, %S and %K lengths.
     With --max-messages the exit status is 1 when fewer came within --timeout or before --exit.
     """
     from_ms = None if from_time is None else moment_of("--from-time", from_time, int(time.time() * 1000))
     where = Beginning(from_beginning, offset, tail, from_ms).checked()
-    render = renderer(form, keys=keys, in_json=in_json)
+    in_tables = form in ("arrow", "parquet")
+    if in_tables:
+        refuse_lines(form, keys=keys, in_json=in_json, of_records=group is not None or condition_text is not None)
+    render = renderer("text" if in_tables else form, keys=keys, in_json=in_json)
     refuse_contradictions(topics, partition, where, until_end=until_end, group=group)
     if group is not None and condition_text is not None:
         raise senseless("--where and --group exclude each other: a member commits what is printed")
@@ -100,10 +106,28 @@ def consume(
             begin(consumer, chosen, where)
         end = End(consumer, chosen) if until_end else None
         keep = Commits(consumer) if group is not None else None
-        printed = print_records(consumer, render, max_messages, timeout, end, keep, is_meant)
+        if in_tables:
+            from ottla.cli.table_output import print_tables
+
+            printed = print_tables(consumer, form, max_messages, timeout, end)
+        elif form == "text" and not in_json and keep is None and is_meant is None:
+            printed = print_columns(consumer, max_messages, timeout, end, keys=keys)
+        else:
+            sys.stdout.buffer.write(heading_of(form))
+            printed = print_records(consumer, render, max_messages, timeout, end, keep, is_meant)
     if max_messages is not None and printed < max_messages:
         why = f"then none for {timeout:g} s" if end is None or not end.reached else "then the end"
         raise click.ClickException(f"{printed} of {max_messages} records came, {why}")
+
+
+def refuse_lines(form: str, *, keys: bool, in_json: bool, of_records: bool) -> None:
+    """What is said of lines says nothing of tables."""
+    if keys or in_json:
+        raise senseless(f"--keys and --json are of lines: --format {form} has all columns")
+    if of_records:
+        raise senseless(f"--format {form} writes what was fetched: --where and --group are for lines, or ask ottla sql")
+    if sys.stdout.isatty():
+        raise senseless(f"--format {form} is not for a terminal: write it to a file, > records.{form}")
 
 
 def refuse_contradictions(
@@ -178,7 +202,7 @@ def print_records(
     last_heard = time.monotonic()
     try:
         while (max_messages is None or printed < max_messages) and not (end and end.is_reached()):
-            patience = TURN_SECONDS if timeout is None else min(TURN_SECONDS, last_heard + timeout - time.monotonic())
+            patience = patience_of(timeout, last_heard)
             if patience < 0:
                 break
             records = consumer.poll(patience)
@@ -203,8 +227,24 @@ def print_records(
     return printed
 
 
-def nobody_reads(fd: int) -> bool:
-    """Whether `fd` is a pipe that was closed at the other end; known without writing to it."""
-    poll = select.poll()
-    poll.register(fd, 0)
-    return any(flags & (select.POLLERR | select.POLLNVAL) for _, flags in poll.poll(0))
+def print_columns(
+    consumer: Consumer, max_messages: int | None, timeout: float | None, end: End | None, *, keys: bool
+) -> int:
+    """As `print_records` prints text, and quicker: no record is made of what becomes lines."""
+    output = sys.stdout.buffer
+    printed = 0
+    last_heard = time.monotonic()
+    columns = ("key", "value") if keys else ("value",)
+    while (max_messages is None or printed < max_messages) and not (end and end.is_reached()):
+        patience = patience_of(timeout, last_heard)
+        if patience < 0:
+            break
+        for _, chunk in consumer.poll_columns(patience, columns=columns):
+            count = chunk.count if max_messages is None else min(chunk.count, max_messages - printed)
+            output.writelines(lines_of(chunk, count, keys=keys))
+            printed += count
+            last_heard = time.monotonic()
+        output.flush()
+        if nobody_reads(output.fileno()):
+            raise BrokenPipeError
+    return printed

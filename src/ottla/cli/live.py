@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ottla.cli.consume import nobody_reads
+from ottla.cli.output import nobody_reads
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

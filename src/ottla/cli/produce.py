@@ -20,7 +20,7 @@ from ottla.cli.options import (
     senseless,
     settings_option,
 )
-from ottla.cli.record_lines import LAST_PARTITION, headers_of, of_json, of_text
+from ottla.cli.record_lines import LAST_PARTITION, Line, Lines, headers_of, of_csv, of_json, of_text
 from ottla.errors import OttlaError
 
 if TYPE_CHECKING:
@@ -58,11 +58,13 @@ class Outcomes:
     "--key-separator", metavar="SEP", help="What stands between key and value in each line; without it no keys."
 )
 @click.option("--null-marker", metavar="TEXT", help="A key or value that is this text is null: a tombstone.")
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice(("text", "json", "csv")), default="text", show_default=True)
 @click.option("--key", metavar="KEY", help="The key of every record that has none of its own.")
 @click.option("-H", "--header", "headers", metavar="NAME=VALUE", multiple=True, help="A header of every record.")
 @click.option("--partition", type=click.IntRange(0, LAST_PARTITION), help="The partition of every record.")
-@click.option("--keep-partitions", is_flag=True, help="With --format json: the partition that each record names.")
+@click.option(
+    "--keep-partitions", is_flag=True, help="With --format json or csv: the partition that each record names."
+)
 @click.option("--compression-type", type=click.Choice(CODECS), help="The codec of batches.")
 @settings_option("producer")
 def produce(
@@ -82,16 +84,15 @@ def produce(
 
     The exit status is 0 only when the broker has taken every one of them. A topic that the broker makes because of it
     is told on standard error. As JSON a line is an object as ottla consume --format json prints it, with key, value,
-    headers and timestamp; a partition counts with --keep-partitions.
+    headers and timestamp; a partition counts with --keep-partitions. As CSV the first row names such columns.
     """
     from ottla.client.producer import Producer
 
     if key_separator == "":
         raise senseless("--key-separator must not be empty")
-    if form == "json" and (key_separator is not None or null_marker is not None):
-        raise senseless("--key-separator and --null-marker are for text: in JSON there are a key and null")
-    if keep_partitions and (form != "json" or partition is not None):
-        raise senseless("--keep-partitions needs --format json, and no --partition")
+    refuse_contradictions(form, key_separator, null_marker)
+    if keep_partitions and (form == "text" or partition is not None):
+        raise senseless("--keep-partitions needs --format json or csv, and no --partition")
     common = headers_of(headers)
     with read_as_usage():
         given = client_settings(
@@ -106,7 +107,7 @@ def produce(
         tell_if_new(producer, topic, given)
         try:
             lines = lines_of(sys.stdin.buffer, producer.config.max_record_bytes)
-            for line in of_json(lines) if form == "json" else of_text(lines, key_separator, null_marker):
+            for line in records_of(form, lines, key_separator, null_marker):
                 producer.send(
                     topic,
                     line.value,
@@ -122,6 +123,21 @@ def produce(
             producer.close(INTERRUPTED_SECONDS)  # which tells what it could not deliver
             raise
     outcomes.check()
+
+
+def refuse_contradictions(form: str, key_separator: str | None, null_marker: str | None) -> None:
+    """What says how to read text says nothing of JSON, and of CSV only what is null."""
+    if form == "json" and (key_separator is not None or null_marker is not None):
+        raise senseless("--key-separator and --null-marker are for text: in JSON there are a key and null")
+    if form == "csv" and key_separator is not None:
+        raise senseless("--key-separator is for text: in CSV the key is a column")
+
+
+def records_of(form: str, lines: Lines, key_separator: str | None, null_marker: str | None) -> Iterator[Line]:
+    """The record of each line, or of each row where a quoted cell has several lines."""
+    if form == "json":
+        return of_json(lines)
+    return of_csv(lines, null_marker) if form == "csv" else of_text(lines, key_separator, null_marker)
 
 
 def tell_if_new(producer: Producer, topic: str, given: Mapping[str, Any]) -> None:

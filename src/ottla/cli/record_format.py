@@ -1,4 +1,4 @@
-r"""How a record is printed: its value, with its key, as JSON, or as a format text of kcat's asks for.
+r"""How a record is printed: its value, with its key, as JSON, as CSV, or as a format text of kcat's asks for.
 
 kcat's letters: %s value, %S its length, %k key, %K its length, %t topic, %p partition, %o offset, %T timestamp,
 %h headers, %% a per cent sign; and \n, \r, \t, \\, \xNN. Nothing is added at the end.
@@ -7,20 +7,26 @@ kcat's letters: %s value, %S its length, %k key, %K its length, %t topic, %p par
 from __future__ import annotations
 
 import base64
+import csv
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from ottla.cli.options import senseless
 
 if TYPE_CHECKING:
     from ottla.client.consumer import ConsumerRecord
+    from ottla.records.columns import Columns
 
 Render = Callable[["ConsumerRecord"], bytes]
 TOKEN = re.compile(r"%(.?)|\\(x[0-9a-fA-F]{2}|.)|[^%\\]+|\\", re.DOTALL)
 ESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\", "0": b"\0"}
+BLOCK_BYTES = 64 * 1024
+"""About how much is printed at once: what stays in a processor's cache from being fetched until it is written."""
+CSV_COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 LETTERS: dict[str, Render] = {
     "s": lambda record: shown(record.value),
     "S": lambda record: length_of(record.value),
@@ -43,10 +49,16 @@ def renderer(form: str, *, keys: bool, in_json: bool = False) -> Render:
         return as_json
     if form == "text":
         return with_key if keys else value_only
+    if form == "csv":
+        if keys:
+            raise senseless("--keys is of text: --format csv has the keys")
+        return as_csv
     if keys:
         raise senseless("--keys and a format text exclude each other: write %k in it")
     if "%" not in form:
-        raise senseless(f"--format {form!r} must be text, json, or a text with fields such as '%t %p %o %k %s\\n'")
+        raise senseless(
+            f"--format {form!r} must be text, json, csv, arrow, parquet (both of consume), or a text with fields such as '%t %p %o %k %s\\n'"
+        )
     return formatted(form)
 
 
@@ -74,6 +86,50 @@ def value_only(record: ConsumerRecord) -> bytes:
 
 def with_key(record: ConsumerRecord) -> bytes:
     return shown(record.key) + b"\t" + shown(record.value) + b"\n"
+
+
+def heading_of(form: str) -> bytes:
+    """The first line, where there is one that is no record."""
+    return csv_line(CSV_COLUMNS) if form == "csv" else b""
+
+
+def as_csv(record: ConsumerRecord) -> bytes:
+    """The record as a row of `CSV_COLUMNS`, its bytes as they are, its headers as JSON."""
+    headers = [[name, readable(value)] for name, value in record.headers]
+    return csv_line(
+        (
+            record.topic,
+            record.partition,
+            record.offset,
+            record.timestamp,
+            os.fsdecode(shown(record.key)),
+            os.fsdecode(shown(record.value)),
+            json.dumps(headers, ensure_ascii=False) if headers else "",
+        )
+    )
+
+
+def csv_line(cells: Iterable[object]) -> bytes:
+    """Cells with commas between, in quotes where they have to be: with either end of a line in them, too."""
+    line = StringIO()
+    csv.writer(line, lineterminator="\r\n").writerow(cells)
+    return os.fsencode(line.getvalue().removesuffix("\r\n") + "\n")
+
+
+def lines_of(columns: Columns, count: int, *, keys: bool) -> Iterator[bytes]:
+    """The first `count` rows as `value_only` or `with_key` print them, some lines at a time, and without a record for each."""
+    octets = len(columns.values.data) + len(columns.keys.data)
+    step = max(1, BLOCK_BYTES * columns.count // max(octets, 1))
+    for start in range(0, count, step):
+        rows = range(start, min(start + step, count))
+        values: Iterable[bytes | None] = map(columns.values.get, rows)
+        if columns.values.null_count:
+            values = map(shown, values)
+        if keys:
+            values = (
+                shown(columns.keys.get(row)) + b"\t" + shown(value) for row, value in zip(rows, values, strict=True)
+            )
+        yield b"\n".join([*values, b""])  # type: ignore[list-item]
 
 
 def as_json(record: ConsumerRecord) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ Lines = Iterable[tuple[int, bytes]]
 Headers = tuple[tuple[str, bytes | None], ...]
 LAST_MS, LAST_PARTITION = 2**63 - 1, 2**31 - 1
 """What the protocol has room for."""
+MOST_CELL_BYTES = 2**31 - 1
 KNOWN = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 
 
@@ -51,6 +53,53 @@ def of_json(lines: Lines) -> Iterator[Line]:
             raise click.ClickException(
                 f'line {number} of standard input is no record in JSON, such as {{"key": "a", "value": "b"}}: {error}'
             ) from None
+
+
+def of_csv(lines: Lines, null_marker: str | None) -> Iterator[Line]:
+    """The record of each row below a first one that names the columns, as those of JSON; one column of them is `value`."""
+    csv.field_size_limit(MOST_CELL_BYTES)  # Python's own is 128 KiB; how long a line may be is asked where it is read
+    numbers: list[int] = [1]
+    rows = csv.reader(texts_of(lines, numbers), strict=True)
+    columns: list[str] | None = None
+    try:
+        for row in rows:
+            if columns is None:
+                columns = checked_columns(row)
+            elif row:
+                yield line_of(fields_of(columns, row, null_marker))
+    except (ValueError, TypeError, RecursionError, csv.Error) as error:
+        raise click.ClickException(
+            f"line {numbers[-1]} of standard input is no row of CSV, such as a,b below key,value: {error}"
+        ) from None
+
+
+def texts_of(lines: Lines, numbers: list[int]) -> Iterator[str]:
+    """The lines as text that keeps their bytes; which one is the last in `numbers`."""
+    for number, line in lines:
+        numbers[:] = [number]
+        yield os.fsdecode(line)
+
+
+def checked_columns(names: list[str]) -> list[str]:
+    """The names in the first row."""
+    if strange := [name for name in names if name not in KNOWN]:
+        raise ValueError(f"unknown column {strange[0]!r} in the first row, there are {', '.join(KNOWN)}")
+    if "value" not in names or len(set(names)) < len(names):
+        raise ValueError("the first row must name the columns, each once, with value among them")
+    return names
+
+
+def fields_of(columns: list[str], row: list[str], null_marker: str | None) -> dict[str, Any]:
+    """A row as the object that JSON would have for it; what is empty and has to be a number, or headers, is not there."""
+    if len(row) != len(columns):
+        raise ValueError(f"it has {len(row)} cells where the first row has {len(columns)}")
+    fields: dict[str, Any] = {}
+    for name, cell in zip(columns, row, strict=True):
+        if name in ("key", "value"):
+            fields[name] = None if cell == null_marker else {"base64": base64.b64encode(os.fsencode(cell)).decode()}
+        elif cell and name in ("timestamp", "partition", "headers"):
+            fields[name] = json.loads(cell)
+    return fields
 
 
 def line_of(fields: Any) -> Line:

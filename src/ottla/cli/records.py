@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from ottla.cli.consume import consume, consumer_at, print_records, where_option
 from ottla.cli.options import bootstrap_server, json_lines_option, json_option, settings_option
 from ottla.cli.produce import produce
 from ottla.cli.reading import Beginning, End, begin, partitions_of
-from ottla.cli.record_format import renderer
+from ottla.cli.record_format import heading_of, renderer
 from ottla.cli.records_delete import delete
 from ottla.cli.tables import show
 from ottla.cli.verbs import Verbs
@@ -37,7 +38,9 @@ def records() -> None:
 @bootstrap_server
 @click.option("-n", "--count", "count", type=click.IntRange(1), default=10, show_default=True, help="How many.")
 @click.option("--partition", type=click.IntRange(0), help="Only this partition.")
-@click.option("--format", "form", metavar="text|json|FORMAT", default="text", show_default=True, help="As of consume.")
+@click.option(
+    "--format", "form", metavar="text|json|csv|FORMAT", default="text", show_default=True, help="As of consume."
+)
 @click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
 @where_option
 @json_lines_option
@@ -57,6 +60,7 @@ def head(
     render = renderer(form, keys=keys, in_json=in_json)
     is_meant = None if condition_text is None else condition(condition_text)
     with from_first_to_last(bootstrap_server, settings, topics, partition) as (consumer, _, end):
+        sys.stdout.buffer.write(heading_of(form))
         print_records(consumer, render, count, None, end, is_meant=is_meant)
 
 

@@ -113,10 +113,15 @@ class Consumer(ConsumerFace[K, V]):
         return arrow.to_table(chunks, include_headers, only=only)
 
     def poll_columns(
-        self, timeout: float = 1.0, max_bytes: int | None = None, *, include_headers: bool = False
+        self,
+        timeout: float = 1.0,
+        max_bytes: int | None = None,
+        *,
+        include_headers: bool = False,
+        columns: Sequence[str] | None = None,
     ) -> list[tuple[TopicPartition, Columns]]:
         """As `poll_arrow`, in our own columns and without Arrow."""
-        return self._poll_columns(timeout, max_bytes, include_headers, None)
+        return self._poll_columns(timeout, max_bytes, include_headers, chosen_columns(columns, include_headers))
 
     def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
         """All records from here on, without end; the loop ends when the consumer is closed inside it.
