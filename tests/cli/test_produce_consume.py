@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla import Admin, NewTopic
+from ottla import Admin, NewTopic, Producer
 from ottla.cli.produce import lines_of
 from tests.cli.conftest import OTTLA, PATIENCE, RunningBroker, ottla, start
 
@@ -116,6 +116,22 @@ def test_a_reader_that_has_enough_ends_it_even_when_no_more_records_come(address
     assert process.stderr is not None
     with process.stdin, process.stderr:
         assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("form", ["text", "json", "arrow", "parquet"])
+def test_a_reader_that_leaves_in_the_middle_is_no_failure(address: str, topic: str, form: str) -> None:
+    at = ("--bootstrap-server", address)
+    with Producer(bootstrap_servers=address) as producer:
+        for _ in range(400):
+            producer.send(topic, bytes(range(256)) * 10)
+    process = start("consume", topic, *at, "--from-beginning", "--format", form)
+    assert process.stdout is not None
+    assert os.read(process.stdout.fileno(), 1)
+    process.stdout.close()
+    assert process.stdin is not None
+    assert process.stderr is not None
+    with process.stdin, process.stderr:
+        assert (process.wait(PATIENCE), process.stderr.read()) == (0, "")
 
 
 def test_a_topic_or_partition_that_is_not_there_is_said(address: str, topic: str) -> None:

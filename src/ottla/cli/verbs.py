@@ -63,6 +63,8 @@ class LazyVerbs(Verbs):
                 ""
             )  # CPython would end by the signal if it came within an `exec`, such as `namedtuple`'s; the next one forgets it
             raise click.Abort from None  # left alone, click would print an empty line
+        except BrokenPipeError:
+            raise BrokenPipeError from None  # without its number, by which click would end with status 1
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
