@@ -11,7 +11,8 @@ import pytest
 from ottla.broker.embedded import Broker
 from ottla.broker.local_nodes import LocalNode, settings_of
 from ottla.broker.local_split import Sides, places_of
-from ottla.broker.peers.peer_connection import CONNECT_SECONDS, PeerConnection, PeerLost
+from ottla.broker.peers.peer_connection import CONNECT_SECONDS, PeerConnection
+from ottla.broker.peers.peer_errors import PeerLost
 from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.clock import SystemClock

@@ -1,6 +1,6 @@
 """The door of a controller: who has shown who it is, before anything that it asks is looked at.
 
-The same handshakes and logins as at a broker's door, with one difference: who may log in, the settings alone say. The users of the cluster
+The same handshakes and logins as at a broker's door, with one difference: who may log in, the settings or Kerberos alone say. The users of the cluster
 are in the log that a controller may yet have to fetch from those who want to come in.
 """
 
@@ -28,6 +28,8 @@ from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHan
 from ottla.protocol.sasl.scram_credential import ScramCredential
 from ottla.protocol.schema import Message
 
+CHECKED = frozenset({"PLAIN", "GSSAPI"})
+"""Mechanisms whose users the settings list, or a KDC knows."""
 BARE = 0
 """The version of SaslHandshake after which messages of SASL come without a header."""
 
@@ -123,9 +125,9 @@ class ControllerDoor:
 
 def ensure_listed(security: ListenerSecurity) -> None:
     """ConfigError where others would log in by what a controller cannot check."""
-    if security.with_sasl and security.mechanisms != ("PLAIN",):
+    if security.with_sasl and not CHECKED.issuperset(security.mechanisms):
         raise ConfigError(
             f"listener {security.name} of a controller takes {','.join(security.mechanisms)}: it can check PLAIN alone, whose users "
-            f"are listed in listener.name.{security.name.lower()}.plain.sasl.jaas.config; set "
+            f"are listed in listener.name.{security.name.lower()}.plain.sasl.jaas.config, and GSSAPI, which is Kerberos; set "
             f"listener.name.{security.name.lower()}.sasl.enabled.mechanisms=PLAIN, or use SSL with ssl.client.auth=required"
         )

@@ -35,6 +35,7 @@ from ottla.broker.disk import Disk
 from ottla.broker.machines.observed_snapshots import snapshot_rules
 from ottla.broker.peers.loop_connection import LoopConnection
 from ottla.broker.peers.own_connection import OwnConnection
+from ottla.broker.peers.peer_login import PeerLogins
 from ottla.broker.peers.split import Split
 from ottla.broker.requests.admission import affordable_connections
 from ottla.broker.requests.connection import Connection
@@ -130,7 +131,7 @@ class ControllerServer:
         with ExitStack() as undo:
             undo.callback(self._selector.close_all)
             security = towards_controllers(config)
-            way = security, channel_maker(security.config), self.split
+            way = security, PeerLogins(security), channel_maker(security.config), self.split
             how = self._selector, self._timers, self._clock, *way
             self._door = ControllerDoor(config, self._selector, self._timers, self._clock, self.call_soon)
             undo.callback(self._door.close)

@@ -17,12 +17,14 @@ from ottla.extras import extra
 from ottla.protocol.sasl.conversation import SaslError
 from ottla.protocol.sasl.gssapi import GssapiConversation
 from ottla.protocol.sentences import shown
-from ottla.security.kerberos_login import KerberosError, KerberosLogin
+from ottla.security.kerberos_login import KerberosError, KerberosLogin, NoKdcError
 
 KRB5 = 2529638912
 """Where the codes of Kerberos begin (RFC 4120, 7.5.9) among those that the library tells."""
 ENDED = ("ExpiredContextError", "ExpiredCredentialsError")
 EXPIRED = "the ticket has expired; run kinit, or name a file of keys with sasl.kerberos.keytab"
+PASSING = (33, 37, 156, 164)
+"""Codes of what may be otherwise in a minute, though nobody changes a setting here."""
 KINIT_SECONDS = 30.0
 CACHES = count(1)
 
@@ -92,6 +94,8 @@ class ClientContext:
         try:
             yield
         except self._errors as error:
+            if kind is KerberosError:
+                raise no_ticket(error, self._login, self._host) from None
             raise kind(sentence(error, self._login, self._host)) from None
 
 
@@ -150,7 +154,13 @@ class Tickets:
                 name = gssapi.Name(login.principal, gssapi.NameType.kerberos_principal)
             return gssapi.Credentials(name=name, usage="initiate", mechs=[gssapi.MechType.kerberos], store=store)
         except gssapi.exceptions.GSSError as error:
-            raise KerberosError(sentence(error, login, host)) from None
+            raise no_ticket(error, login, host) from None
+
+
+def no_ticket(error: Any, login: KerberosLogin, host: str) -> KerberosError:
+    """Why there is none, and whether that may pass."""
+    kind = NoKdcError if error.min_code - KRB5 in PASSING else KerberosError
+    return kind(sentence(error, login, host))
 
 
 def check_file(place: str, setting: str = "sasl.kerberos.keytab") -> None:

@@ -17,6 +17,10 @@ class KerberosError(OttlaError):
     """There is no ticket; the text says why, and what helps."""
 
 
+class NoKdcError(KerberosError):
+    """Nobody has been asked for one: no KDC answers, or clocks differ. That may pass by itself."""
+
+
 @dataclass(frozen=True)
 class KerberosLogin:
     """By the keys of a file, or by the tickets of whoever has logged in on this machine."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.peers.loop_connection import ANSWER_SECONDS, LoopConnection, Question
-from ottla.broker.peers.peer_connection import PeerLost, PeerRefused
+from ottla.broker.peers.loop_connection import ANSWER_SECONDS, LOOK_SECONDS, LoopConnection, Question
+from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
+from ottla.broker.peers.peer_login import BegunLogin, PeerLogins
 from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.broker.timers import Timers
@@ -130,6 +131,41 @@ def test_a_wrong_password_is_one_sentence(secured: Secured) -> None:
         assert isinstance(said, PeerRefused)
         assert str(said).startswith(f"it refused the login by PLAIN as {USER!r}: ")
     loop.close()
+
+
+def test_a_login_that_a_kdc_has_to_be_asked_for_is_waited_for_and_nothing_goes_before_it(
+    secured: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, late = PeerLogins.begin, BegunLogin()
+    monkeypatch.setattr(PeerLogins, "begin", lambda *_: late)
+    loop, address = Loop(config_towards(secured, "SASL_SSL", "SCRAM-SHA-256")), address_of(secured, "SASL_SSL")
+    loop.ask(address)
+    for _ in range(3):
+        loop.clock.advance(LOOK_SECONDS)
+        loop.turn()
+    assert not loop.heard
+    late.end(PeerLost("no KDC"))
+    loop.clock.advance(LOOK_SECONDS)
+    assert str(loop.next()) == "no KDC"
+    monkeypatch.setattr(PeerLogins, "begin", begin)
+    assert loop.answer(address).brokers
+    loop.close()
+
+
+def test_a_login_that_could_not_begin_is_not_told_within_the_question(
+    secured: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PeerLogins, "begin", lambda *_: BegunLogin(PeerRefused("no ticket")))
+    loop, address = Loop(config_towards(secured, "SASL_SSL", "SCRAM-SHA-256")), address_of(secured, "SASL_SSL")
+    loop.ask(address)
+    assert not loop.heard
+    loop.clock.advance(LOOK_SECONDS)
+    assert isinstance(loop.next(), PeerRefused)
+    loop.ask(address)
+    loop.close()  # which ends the waiting as well
+    loop.clock.advance(LOOK_SECONDS)
+    loop.timers.run(loop.clock.monotonic())
+    assert not loop.heard
 
 
 def test_a_login_is_repeated_before_the_other_side_ends_it(secured: Secured) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.peers.peer_connection import PeerConnection, PeerLost, PeerRefused
+from ottla.broker.peers.peer_connection import PeerConnection
+from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
+from ottla.broker.peers.peer_login import BegunLogin, PeerLogins
 from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.broker.settings.peer_security import towards_brokers, towards_controllers
@@ -21,6 +23,7 @@ from tests.broker.security.secured import LISTED, LISTED_PASSWORD, PASSWORD, PRO
 from tests.certificates import Authority
 
 JAAS = "org.apache.kafka.common.security."
+KRB5 = "com.sun.security.auth.module.Krb5LoginModule required"
 SECONDS = 10.0
 JOINING = {
     "process.roles": "broker",
@@ -80,8 +83,33 @@ def test_brokers_are_come_to_by_the_listener_that_is_named() -> None:
     [
         (
             {"protocols": "CONTROLLER:SASL_SSL,INTERNAL:PLAINTEXT"},
-            "sasl.mechanism.controller.protocol = GSSAPI: listener CONTROLLER speaks SASL_SSL, and this broker can log in "
-            "there by PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; set one of them",
+            "sasl.mechanism.controller.protocol = GSSAPI is Kerberos, by Kafka's default, and needs keys (or set one of "
+            "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512): set listener.name.controller.gssapi.sasl.jaas.config",
+        ),
+        (
+            {
+                "protocols": "CONTROLLER:SASL_SSL,INTERNAL:PLAINTEXT",
+                "sasl_mechanism_controller_protocol": "OAUTHBEARER",
+            },
+            "sasl.mechanism.controller.protocol = OAUTHBEARER: listener CONTROLLER speaks SASL_SSL, and this broker can log "
+            "in there by PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI; set one of them",
+        ),
+        (
+            {
+                "protocols": "CONTROLLER:SASL_PLAINTEXT,INTERNAL:PLAINTEXT",
+                "listener_name_controller_gssapi_sasl_jaas_config": f'{KRB5} useKeyTab=true keyTab="/k" principal="*";',
+            },
+            "listener.name.controller.gssapi.sasl.jaas.config: says no principal, and this broker logs in to others; set "
+            'principal="kafka/HOST@REALM" in it',
+        ),
+        (
+            {
+                "protocols": "CONTROLLER:PLAINTEXT,INTERNAL:SASL_SSL",
+                "inter_broker_listener_name": "INTERNAL",
+                "sasl_mechanism_inter_broker_protocol": "GSSAPI",
+            },
+            "sasl.mechanism.inter.broker.protocol = GSSAPI: other brokers could not come in by INTERNAL, where "
+            "sasl.enabled.mechanisms is SCRAM-SHA-256,SCRAM-SHA-512; add it there",
         ),
         (
             {
@@ -176,6 +204,17 @@ def test_it_logs_in_and_is_answered(secured: Secured, listener: str, mechanism: 
     with conversation(config_towards(secured, listener, mechanism, name, password)) as connection:
         for _ in range(2):
             assert [broker.broker_id for broker in ask(connection, secured, listener).brokers] == [1]
+
+
+def test_nothing_is_asked_without_a_login_after_one_that_could_not_begin(
+    secured: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with conversation(config_towards(secured, "SASL_SSL", "PLAIN", LISTED, LISTED_PASSWORD)) as connection:
+        with monkeypatch.context() as patch:
+            patch.setattr(PeerLogins, "begin", lambda *_: BegunLogin(PeerLost("no KDC")))
+            with pytest.raises(PeerLost, match="no KDC"):
+                ask(connection, secured, "SASL_SSL")
+        assert ask(connection, secured, "SASL_SSL").brokers
 
 
 def test_it_shows_its_certificate_where_that_is_wanted(secured: Secured) -> None:

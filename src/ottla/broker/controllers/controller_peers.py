@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from ottla.broker.peers.loop_connection import LoopConnection, Question
-from ottla.broker.peers.peer_connection import PeerGone, PeerLost
+from ottla.broker.peers.peer_errors import PeerGone, PeerLost
 from ottla.coordination.quorum.events import Answered, Event, Lost, Met
 from ottla.coordination.quorum.observer import Address
 from ottla.protocol.apis import api_of

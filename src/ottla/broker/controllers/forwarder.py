@@ -9,7 +9,8 @@ from ipaddress import ip_address
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
-from ottla.broker.peers.peer_connection import PeerConnection, PeerRefused
+from ottla.broker.peers.peer_connection import PeerConnection
+from ottla.broker.peers.peer_errors import PeerRefused
 from ottla.broker.requests.call import Call, HangUp, Outcome
 from ottla.broker.requests.connection import Connection
 from ottla.clock import Clock

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ottla.broker.peers.peer_connection import PeerConnection, PeerLost
+from ottla.broker.peers.peer_connection import PeerConnection
+from ottla.broker.peers.peer_errors import PeerLost
 from ottla.clock import Clock
 from ottla.coordination.cluster.registration import Registration
 from ottla.coordination.lifecycle.broker_lifecycle import NEVER, BrokerLifecycle

@@ -12,7 +12,8 @@ from queue import SimpleQueue
 
 from ottla.broker.controllers.unkept import unkept
 from ottla.broker.machines.observed_metadata import Prepared
-from ottla.broker.peers.peer_connection import PeerConnection, PeerRefused
+from ottla.broker.peers.peer_connection import PeerConnection
+from ottla.broker.peers.peer_errors import PeerRefused
 from ottla.coordination.quorum.observer import (
     FETCH_VERSION,
     SNAPSHOT_VERSION,

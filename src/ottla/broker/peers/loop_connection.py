@@ -19,11 +19,9 @@ from ottla.broker.peers.peer_connection import (
     HANDSHAKE_VERSION,
     NEVER,
     OF_A_SESSION,
-    PeerGone,
-    PeerLost,
-    PeerRefused,
-    login_towards,
 )
+from ottla.broker.peers.peer_errors import PeerGone, PeerLost, PeerRefused
+from ottla.broker.peers.peer_login import BegunLogin, PeerLogins
 from ottla.broker.peers.split import Split, Splittable
 from ottla.broker.settings.peer_security import PeerSecurity
 from ottla.broker.timers import Timer, Timers
@@ -43,6 +41,8 @@ from ottla.security.security import WITH_LOGIN
 log = logging.getLogger(__name__)
 ANSWER_SECONDS = 30.0
 """`replica.socket.timeout.ms`"""
+LOOK_SECONDS = 0.01
+"""After which the loop looks again whether a KDC has answered, which takes it a moment."""
 
 
 KINDS: dict[type[str], type[PeerLost]] = {Refusal: PeerRefused, NobodyThere: PeerGone}
@@ -77,6 +77,7 @@ class LoopConnection(OwnConnection, Splittable):
         timers: Timers,
         clock: Clock,
         security: PeerSecurity,
+        logins: PeerLogins,
         make_channel: MakeChannel,
         split: Split,
     ) -> None:
@@ -84,7 +85,9 @@ class LoopConnection(OwnConnection, Splittable):
         self._selector = selector
         self._timers = timers
         self._clock = clock
-        self._security = security
+        self._logins = logins
+        self._begun: BegunLogin | None = None
+        """For which a KDC is being asked."""
         self._make_channel = make_channel
         self._split = split
         split.add(self)
@@ -126,7 +129,7 @@ class LoopConnection(OwnConnection, Splittable):
             self._go_on_with(expected.then, message)
 
     def part(self, reason: str) -> None:
-        self._address = None
+        self._address = self._begun = None
         kind = next((kind for why, kind in KINDS.items() if isinstance(reason, why)), PeerLost)
         self._fail(kind(reason or "the connection was closed on the other side"))
 
@@ -192,7 +195,27 @@ class LoopConnection(OwnConnection, Splittable):
 
     def _log_in(self) -> None:
         """Say who this is, then ask what is to be asked."""
-        login = login_towards(self._security)
+        assert self._address is not None
+        self._begun = self._logins.begin(self._address.host, self._selector.wakeup)
+        self._look_at_login(self._begun, at_first=True)
+
+    def _look_at_login(self, begun: BegunLogin, *, at_first: bool = False) -> None:
+        if begun is not self._begun:
+            return  # the connection has ended meanwhile
+        login, error = None, None
+        try:
+            login = begun.login()
+        except PeerLost as lost:
+            error = lost
+        if login is not None:
+            self._begun = None
+            self._begin(login)
+        elif error is None or at_first:  # whoever asked is not told within `ask`
+            self._timers.at(self._clock.monotonic() + LOOK_SECONDS, lambda: self._look_at_login(begun))
+        else:
+            self._give_up(error)
+
+    def _begin(self, login: Login) -> None:
         self._send(login.first(), HANDSHAKE_VERSION, SaslHandshakeResponse, lambda said: self._go_on(login, said))
 
     def _go_on(self, login: Login, said: Message) -> None:
@@ -240,7 +263,7 @@ class LoopConnection(OwnConnection, Splittable):
             self._give_up(PeerLost("its answer could not be taken in, as logged above"))
 
     def _hang_up(self) -> None:
-        self._expected = None
+        self._expected = self._begun = None
         if self._address is not None:
             self._selector.close(self)
             self._address = None

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
+from ottla.broker.peers.peer_login import PeerLogins
 from ottla.broker.peers.split import Split, Splittable
 from ottla.broker.settings.peer_security import PeerSecurity
 from ottla.clock import Clock
 from ottla.coordination.quorum.observer import Address
-from ottla.errors import OttlaError
 from ottla.network.channel import MakeChannel
 from ottla.network.refusal import Refusal
 from ottla.network.selector import Selector
@@ -20,8 +21,8 @@ from ottla.protocol.conversation import decode_response, encode_request
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from ottla.protocol.schema import Message
-from ottla.security.login import Login, LoginError, by_password
-from ottla.security.security import WITH_LOGIN, password_login
+from ottla.security.login import Login, LoginError
+from ottla.security.security import WITH_LOGIN
 
 M = TypeVar("M", bound=Message)
 CONNECT_SECONDS = 5.0
@@ -32,27 +33,21 @@ OF_A_SESSION = 0.85
 """After which part of its life a login is repeated (KIP-368)."""
 
 
-class PeerLost(OttlaError):
-    """Nobody answered; why, it says."""
-
-
-class PeerGone(PeerLost):
-    """Nobody listens there any more."""
-
-
-class PeerRefused(PeerLost):
-    """They do not let this broker in, or are not to be believed; trying again will not change that."""
-
-
 class PeerConnection(Splittable):
     """Blocks the thread that asks, for as long as it is told to."""
 
     def __init__(
-        self, client_id: str, clock: Clock, security: PeerSecurity, make_channel: MakeChannel, split: Split
+        self,
+        client_id: str,
+        clock: Clock,
+        security: PeerSecurity,
+        logins: PeerLogins,
+        make_channel: MakeChannel,
+        split: Split,
     ) -> None:
         self._client_id = client_id
         self._clock = clock
-        self._security = security
+        self._logins = logins
         self._selector = Selector(clock=clock, make_channel=make_channel)
         self._split = split
         self._address: Address | None = None
@@ -106,7 +101,7 @@ class PeerConnection(Splittable):
 
     def _log_in(self, deadline: float) -> None:
         """Say who this is; PeerRefused where that does not help."""
-        login = login_towards(self._security)
+        login = self._begun_login(deadline)
         message: SaslAuthenticateRequest | None
         try:
             hands = self._exchange(login.first(), HANDSHAKE_VERSION, SaslHandshakeResponse, deadline)
@@ -118,6 +113,18 @@ class PeerConnection(Splittable):
             raise PeerRefused(str(error)) from None
         span = login.session_ms / 1000 * OF_A_SESSION
         self._login_until = self._clock.monotonic() + span if span > 0 else NEVER
+
+    def _begun_login(self, deadline: float) -> Login:
+        assert self._address is not None
+        begun = self._logins.begin(self._address.host, self._selector.wakeup)
+        try:
+            while (login := begun.login()) is None:
+                self._wait_for_news(deadline)
+                self._check_connected()
+        except PeerLost:
+            self._hang_up()  # or the next question would go out without a login
+            raise
+        return login
 
     def _exchange(self, request: Message, version: int, answer: type[M], deadline: float) -> M:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
@@ -134,10 +141,14 @@ class PeerConnection(Splittable):
             self._wait_for_news(deadline)
             for _, frame in self._selector.completed_receives:
                 return frame
-            for reason in self._selector.disconnected.values():
-                self._address = None
-                refused = isinstance(reason, Refusal)
-                raise (PeerRefused if refused else PeerLost)(reason or "the connection was closed on the other side")
+            self._check_connected()
+
+    def _check_connected(self) -> None:
+        """PeerLost where the connection has just ended."""
+        for reason in self._selector.disconnected.values():
+            self._address = None
+            refused = isinstance(reason, Refusal)
+            raise (PeerRefused if refused else PeerLost)(reason or "the connection was closed on the other side")
 
     def _wait_for_news(self, deadline: float) -> None:
         """PeerLost when it is too late; nothing is heard of who is split off."""
@@ -153,17 +164,3 @@ class PeerConnection(Splittable):
         if self._address is not None:
             self._selector.close(PEER)
             self._address = None
-
-
-def login_towards(security: PeerSecurity) -> Login:
-    """A login with the name and the password that the settings give."""
-    config = security.config
-    assert config.sasl_mechanism is not None
-    who = password_login(config)
-    return Login(
-        config.sasl_mechanism,
-        by_password(config.sasl_mechanism, who),
-        name=who.username,
-        remedy=f"look at the name and password in {security.jaas_setting}",
-        no_login=f"have listener.security.protocol.map say what {security.listener} speaks there",
-    )

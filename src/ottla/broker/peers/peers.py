@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ottla.broker.peers.loop_connection import LoopConnection
 from ottla.broker.peers.peer_connection import PeerConnection
+from ottla.broker.peers.peer_login import PeerLogins
 from ottla.broker.peers.split import Split
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.peer_security import towards_brokers, towards_controllers
@@ -23,6 +24,7 @@ class Peers:
         self._controllers, self._brokers = towards_controllers(config), towards_brokers(config)
         self._to_controllers = channel_maker(self._controllers.config)
         self._to_brokers = channel_maker(self._brokers.config)
+        self._logins_to_controllers, self._logins_to_brokers = PeerLogins(self._controllers), PeerLogins(self._brokers)
 
     @property
     def broker_listener(self) -> str:
@@ -31,9 +33,10 @@ class Peers:
 
     def controller(self, client_id: str) -> PeerConnection:
         """A conversation with whichever controller it is by then."""
-        return PeerConnection(client_id, self._clock, self._controllers, self._to_controllers, self.split)
+        how = self._controllers, self._logins_to_controllers, self._to_controllers, self.split
+        return PeerConnection(client_id, self._clock, *how)
 
     def broker(self, client_id: str, selector: Selector, timers: Timers) -> LoopConnection:
         """A conversation with another broker, in the loop to which these belong."""
-        how = self._brokers, self._to_brokers, self.split
+        how = self._brokers, self._logins_to_brokers, self._to_brokers, self.split
         return LoopConnection(client_id, selector, timers, self._clock, *how)

@@ -55,8 +55,8 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     """Where that is not set: the listener that is called as this."""
 
     sasl_mechanism_inter_broker_protocol: str = "GSSAPI"
-    """How this broker logs in to others, if that listener asks for it: `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`. Who it
-    is says `listener.name.<listener>.<mechanism>.sasl.jaas.config`."""
+    """How this broker logs in to others, if that listener asks for it: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512` or
+    `GSSAPI`. Who it is says `listener.name.<listener>.<mechanism>.sasl.jaas.config`."""
 
     sasl_mechanism_controller_protocol: str = "GSSAPI"
     """The same for controllers, whose listener is the first of `controller.listener.names`."""

@@ -84,7 +84,7 @@ class ListenerConfig:
     commas between, and `DEFAULT` for the first part of those of the machine's own realm. The first that fits counts."""
 
     sasl_kerberos_service_name: str | None = None
-    """Taken because Kafka has it, and does nothing: brokers log in to each other by PLAIN or SCRAM."""
+    """The first part of other brokers' principals, where this one comes to them by GSSAPI; `kafka` where nothing is said."""
 
     sasl_server_max_receive_size: Annotated[int, Between(512, INT32_MAX)] = 524_288
     """Largest request of a connection that has not logged in; one that announces more is closed, and one that

@@ -14,9 +14,13 @@ from ottla.broker.settings.listener_config import ListenerConfig
 from ottla.broker.settings.listener_settings import for_mechanism
 from ottla.config import Password
 from ottla.errors import ConfigError
+from ottla.security.kerberos_login import kerberos_login
 from ottla.security.security import PASSWORDS, WITH_LOGIN, WITH_TLS, password_login, tls_settings
 from ottla.security.security_config import SecurityConfig
 
+KERBEROS = "GSSAPI"
+MECHANISMS = (*PASSWORDS, KERBEROS)
+"""By which a broker can log in: tokens end, and nobody would fetch new ones."""
 FOR_CONTROLLERS, FOR_BROKERS = "sasl.mechanism.controller.protocol", "sasl.mechanism.inter.broker.protocol"
 
 
@@ -58,7 +62,7 @@ def towards_brokers(config: BrokerConfig) -> PeerSecurity:
         )
     mechanism = config.sasl_mechanism_inter_broker_protocol
     enabled = config.listener(name).sasl_enabled_mechanisms
-    if protocols[name] in WITH_LOGIN and mechanism in PASSWORDS and mechanism not in enabled:
+    if protocols[name] in WITH_LOGIN and mechanism in MECHANISMS and mechanism not in enabled:
         raise ConfigError(
             f"{FOR_BROKERS} = {mechanism}: other brokers could not come in by {name}, where sasl.enabled.mechanisms is "
             f"{','.join(enabled)}; add it there"
@@ -81,16 +85,17 @@ def peer_security(config: BrokerConfig, listener: str, protocol: str, mechanism:
     """What the settings of a listener mean for whoever comes by it; checked."""
     own = config.listener(listener)
     logs_in = protocol in WITH_LOGIN
-    if logs_in and mechanism not in PASSWORDS:
+    if logs_in and mechanism not in MECHANISMS:
         raise ConfigError(
             f"{setting} = {mechanism}: listener {listener} speaks {protocol}, and this broker can log in there by "
-            f"{', '.join(PASSWORDS)}; set one of them"
+            f"{', '.join(MECHANISMS)}; set one of them"
         )
     line = for_mechanism(own, config.for_listeners, listener, mechanism, "sasl.jaas.config") if logs_in else None
     if logs_in and line is None:
-        raise ConfigError(
-            f"{setting} = {mechanism} needs a name and a password to log in with: set {jaas_name(listener, mechanism)}"
-        )
+        what = "needs a name and a password to log in with"
+        if mechanism == KERBEROS:
+            what = f"is Kerberos, by Kafka's default, and needs keys (or set one of {', '.join(PASSWORDS)})"
+        raise ConfigError(f"{setting} = {mechanism} {what}: set {jaas_name(listener, mechanism)}")
     security = security_config(own, protocol, mechanism if logs_in else None, line)
     if protocol in WITH_TLS:
         tls_settings(security)
@@ -102,7 +107,12 @@ def peer_security(config: BrokerConfig, listener: str, protocol: str, mechanism:
 def check_login(security: SecurityConfig, setting: str) -> None:
     """ConfigError where the line does not say who logs in."""
     try:
-        password_login(security)
+        if security.sasl_mechanism != KERBEROS:
+            password_login(security)
+        elif kerberos_login(security).principal in (None, "*"):
+            raise ConfigError(
+                'says no principal, and this broker logs in to others; set principal="kafka/HOST@REALM" in it'
+            )
     except ConfigError as error:
         raise ConfigError(f"{setting}: {str(error).removeprefix('sasl.jaas.config').strip()}") from None
 
@@ -119,6 +129,7 @@ def security_config(own: ListenerConfig, protocol: str, mechanism: str | None, l
         security_protocol=protocol,  # type: ignore[arg-type]
         sasl_mechanism=mechanism,
         sasl_jaas_config=line,
+        sasl_kerberos_service_name=own.sasl_kerberos_service_name,
         ssl_truststore_location=own.ssl_truststore_location,
         ssl_truststore_certificates=trusted,
         ssl_truststore_type=own.ssl_truststore_type,
