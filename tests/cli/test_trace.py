@@ -1,7 +1,8 @@
-"""`ottla trace consume`: lines where there is no terminal, a picture where there is one."""
+"""`ottla trace`: lines where there is no terminal, a picture where there is one."""
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
@@ -50,6 +51,29 @@ def lines_until(process: subprocess.Popen[str], words: str) -> list[str]:
     raise AssertionError(f"{words!r} was not said, but {lines}")
 
 
+def drawn_by(arguments: tuple[str, ...], typed: bytes = b"") -> bytes:
+    """What a command draws in a terminal until it ends by itself."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*OTTLA, *arguments],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env={**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "120", "LINES": "50"},
+    )
+    os.close(terminal)
+    os.write(controller, typed)
+    drawn = b""
+    try:
+        while chunk := os.read(controller, 65536):
+            drawn += chunk
+    except OSError:  # the other end is closed
+        pass
+    os.close(controller)
+    assert process.wait(PATIENCE) == 0
+    return drawn
+
+
 def test_a_member_says_how_it_came_into_the_group(tracing: subprocess.Popen[str], filled: str) -> None:
     lines = lines_until(tracing, "assigned")
     assert lines[0] == "rebalance started: this member is new"
@@ -84,23 +108,7 @@ def test_every_event_is_told_where_that_is_wanted(address: str, filled: str) -> 
 
 @pytest.mark.behaviour("X1")
 def test_a_terminal_gets_a_picture_of_all_parts(address: str, filled: str, group: str) -> None:
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [*OTTLA, "trace", "consume", filled, "--group", group, "--seconds", "0.5", "--bootstrap-server", address],
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        env={**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "120", "LINES": "50"},
-    )
-    os.close(terminal)
-    drawn = b""
-    try:
-        while chunk := os.read(controller, 65536):
-            drawn += chunk
-    except OSError:  # the other end is closed
-        pass
-    os.close(controller)
-    assert process.wait(PATIENCE) == 0
+    drawn = drawn_by(("trace", "consume", filled, "--group", group, "--seconds", "0.5", "--bootstrap-server", address))
     for part in ("ConsumerNetworkClient", "Fetcher", "ConsumerCoordinator", "HeartbeatThread", "SubscriptionState"):
         assert part.encode() in drawn
     for words in ("in flight", "poll gap", "time line", f"{filled}-1"):
@@ -120,3 +128,39 @@ def test_a_broker_there_is_not_is_said() -> None:
     )
     assert told.status == 1
     assert "no Kafka broker answered within 300 ms" in told.sentence
+
+
+def test_a_producer_s_records_are_told_from_their_queue_to_the_answer(address: str, filled: str) -> None:
+    told = ottla("trace", "produce", filled, "--events", "--bootstrap-server", address, stdin="a\nb\n")
+    assert (told.status, told.err) == (0, "")
+    lines = [line.partition("  ")[2] for line in told.out.splitlines()]
+    assert lines[0].startswith(f"batch of {filled}-")
+    assert any(line.startswith("produce sent to node 1: ") for line in lines)
+    assert sum(int(line.split()[0]) for line in lines if " acknowledged after " in line) == 2
+
+
+def test_what_happens_in_a_producer_is_json_where_that_is_wanted(address: str, filled: str) -> None:
+    told = ottla(
+        *("trace", "produce", filled, "--json", "--key-separator", ":", "--bootstrap-server", address),
+        stdin="k:a\nk:b\n",
+    )
+    events = [json.loads(line) for line in told.out.splitlines()]
+    assert sum(event["facts"]["records"] for event in events if event["event"] == "Acknowledged") == 2
+    assert {event["event"] for event in events} <= {
+        "Acknowledged",
+        "TransactionChanged",
+        "CoordinatorAsked",
+        "CoordinatorAnswered",
+    }
+
+
+def test_a_line_that_is_no_record_ends_it_with_a_sentence(address: str, filled: str) -> None:
+    told = ottla("trace", "produce", filled, "--key-separator", ":", "--bootstrap-server", address, stdin="none\n")
+    assert (told.status, told.sentence) == (1, "line 1 of standard input has no key separator ':'")
+
+
+@pytest.mark.behaviour("X1")
+def test_a_terminal_gets_a_picture_of_a_producer(address: str, filled: str) -> None:
+    drawn = drawn_by(("trace", "produce", filled, "--bootstrap-server", address), typed=b"a\nb\n\x04")
+    for part in ("RecordAccumulator", "Sender", "NetworkClient", "TransactionManager", "2 records acknowledged"):
+        assert part.encode() in drawn

@@ -1,4 +1,4 @@
-"""`ottla trace consume`: a consumer that is watched from inside while it reads."""
+"""`ottla trace`: a client that is watched from inside; `consume` here, while it reads, `produce` in its own file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from ottla.cli.consume import consumer_at
 from ottla.cli.live import LiveView
 from ottla.cli.options import bootstrap_server, json_lines_option, senseless, settings_option
+from ottla.cli.trace_produce import produce
 from ottla.cli.verbs import Verbs
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ RATE_SECONDS = 3.0
 @click.group(cls=Verbs)
 def trace() -> None:
     """Watch a client from inside."""
+
+
+trace.add_command(produce)
 
 
 @trace.command()

@@ -23,6 +23,7 @@ from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.clock import Clock
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
+from ottla.trace import EventStream
 
 
 @dataclass(slots=True)
@@ -37,11 +38,12 @@ class ProducerParts:
     intake: RecordIntake
     rows: RowBatches
     interceptors: ProducerInterceptors | None
+    events: EventStream
 
 
 def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: type[Sender]) -> ProducerParts:
     """All parts, which know of each other what they need; ConfigError where a partitioner will not do."""
-    random = Random()
+    random, events = Random(), EventStream(clock)
     partitioner = partitioner_for(config.partitioner_class, ignore_keys=config.partitioner_ignore_keys)
     interceptors = ProducerInterceptors(config.interceptor_classes) if config.interceptor_classes else None
     backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
@@ -51,7 +53,7 @@ def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: 
         backoff=backoff,
         topic_idle_ms=config.metadata_max_idle_ms,
     )
-    transactions = transactions_of(config, client_id, backoff)
+    transactions = transactions_of(config, client_id, backoff, events)
     codec, level = Codec[config.compression_type.upper()], config.compression_level
     spare = SpareBuffers({config.batch_size, config.table_batch_bytes})
     accumulator = RecordAccumulator(
@@ -66,6 +68,7 @@ def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: 
         spare=spare,
         adaptive=config.partitioner_adaptive_partitioning_enable,
         numbering=transactions,
+        events=events,
     )
     client = NetworkClient(
         config,
@@ -75,13 +78,15 @@ def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: 
         clock=clock,
         random=random,
     )
-    sender = make_sender(config, client, accumulator, client_id, transactions)
+    sender = make_sender(config, client, accumulator, client_id, transactions, events)
     intake = RecordIntake(config, metadata, accumulator, transactions, partitioner, interceptors)
     rows = RowBatches(config, codec, partitioner, clock, spare, sealed=transactions is None)
-    return ProducerParts(metadata, transactions, accumulator, sender, intake, rows, interceptors)
+    return ProducerParts(metadata, transactions, accumulator, sender, intake, rows, interceptors, events)
 
 
-def transactions_of(config: ProducerConfig, name: str, backoff: ExponentialBackoff) -> TransactionManager | None:
+def transactions_of(
+    config: ProducerConfig, name: str, backoff: ExponentialBackoff, events: EventStream
+) -> TransactionManager | None:
     """Who numbers the batches, and knows of transactions."""
     if not config.enable_idempotence:
         return None
@@ -90,6 +95,7 @@ def transactions_of(config: ProducerConfig, name: str, backoff: ExponentialBacko
         backoff=backoff,
         transactional_id=config.transactional_id,
         timeout_ms=config.transaction_timeout_ms,
+        events=events,
     )
 
 

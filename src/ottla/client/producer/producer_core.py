@@ -53,7 +53,7 @@ class ProducerCore:
         self.parts = parts = assemble(self.config, self.client_id, self.clock, make_sender)
         self.metadata, self.accumulator, self.sender = parts.metadata, parts.accumulator, parts.sender
         self.intake, self.rows, self.interceptors = parts.intake, parts.rows, parts.interceptors
-        self.transactions = parts.transactions
+        self.transactions, self.events = parts.transactions, parts.events
         self.on_finished: Callable[[], None] | None = None
         self.transactional = None if self.config.transactional_id is None else parts.transactions
 

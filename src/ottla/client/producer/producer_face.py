@@ -13,8 +13,11 @@ from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_core import ProducerCore
+from ottla.client.producer.record_accumulator import CLOSED
 from ottla.client.producer.record_intake import HeldRecord, RecordIntake
+from ottla.errors import IllegalStateError
 from ottla.model import Header
+from ottla.trace import CAPACITY, Trace
 
 if TYPE_CHECKING:
     from ottla.client.producer.snapshot import ProducerSnapshot
@@ -42,6 +45,15 @@ class ProducerFace:
         from ottla.client.producer.snapshot import take_snapshot
 
         return take_snapshot(self._core)
+
+    def trace(self, capacity: int = CAPACITY) -> Trace:
+        """What happens in here from now on, typed as in `ottla.client.producer.events`; at any time, from any thread.
+
+        IllegalStateError once this is closed: nothing happens any more.
+        """
+        if self._core.closed:
+            raise IllegalStateError(CLOSED)
+        return self._core.events.trace(capacity)
 
     def begin_transaction(self) -> None:
         """From here on what is sent belongs to a transaction. Asks nobody."""
@@ -72,9 +84,8 @@ def let_others_look(face: ProducerFace, core: ProducerCore, folder: str) -> None
     """Listen in `folder` until the producer is closed or dropped."""
     from ottla.client.producer.snapshot import take_snapshot
     from ottla.client.tracing.trace_socket import maybe_listen
-    from ottla.trace import EventStream
 
-    listening = maybe_listen("producer", core.client_id, EventStream(core.clock), partial(take_snapshot, core), folder)
+    listening = maybe_listen("producer", core.client_id, core.events, partial(take_snapshot, core), folder)
     if listening is not None:
         core.on_finished = listening.close
         weakref.finalize(face, listening.end)

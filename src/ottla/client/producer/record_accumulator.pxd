@@ -17,7 +17,7 @@ cdef class RecordAccumulator:
     cdef public object wake
     cdef Py_ssize_t _batch_size
     cdef double _linger, _delivery_timeout
-    cdef object _retry_backoff, _make_builder, _make_sticky, _monotonic, _numbering, _spare, _lock, _acquire, _release, _muted, _drain_starts
+    cdef object _retry_backoff, _make_builder, _make_sticky, _monotonic, _numbering, _events, _spare, _lock, _acquire, _release, _muted, _drain_starts
     cdef bint _adaptive
     cdef Py_ssize_t _flushes, _serial
     cdef dict _topics

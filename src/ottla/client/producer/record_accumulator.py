@@ -39,6 +39,7 @@ from typing import Any, Protocol
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import Cluster
 from ottla.client.producer.buffer_pool import BufferPool, Claim
+from ottla.client.producer.events import BatchBegun
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.produce_request_result import OnDelivery
@@ -46,6 +47,7 @@ from ottla.client.producer.producer_batch import ProducerBatch, upper_bound_byte
 from ottla.client.producer.spare_buffers import SpareBuffers
 from ottla.errors import IllegalStateError
 from ottla.model import FOREVER, Buffer, TopicPartition
+from ottla.trace import EventStream
 
 Queue = deque[ProducerBatch]
 
@@ -105,6 +107,7 @@ class RecordAccumulator:
         spare: SpareBuffers | None = None,
         adaptive: bool = True,
         numbering: Numbering | None = None,
+        events: EventStream | None = None,
     ) -> None:
         self.pool = pool
         self.closed = False
@@ -120,6 +123,7 @@ class RecordAccumulator:
         self._monotonic = monotonic
         self._adaptive = adaptive
         self._numbering = numbering
+        self._events = events or EventStream()
         self._lock = threading.Lock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
         self._topics: dict[str, TopicQueues] = {}
@@ -410,6 +414,8 @@ class RecordAccumulator:
     def _enqueue(self, batch: ProducerBatch) -> None:
         with self._outcomes:
             self._incomplete[batch.serial] = [batch]
+        if self._events.active:
+            self._events.tell(BatchBegun(batch.tp))
         self._queue_of(batch.tp).append(batch)
         self._topics[batch.tp.topic].newest[batch.tp.partition] = batch
 

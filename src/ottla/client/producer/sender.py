@@ -27,7 +27,10 @@ from ottla.client.client_response import ClientResponse
 from ottla.client.cluster import TopicInfo
 from ottla.client.exits import EXITS
 from ottla.client.network_client import NetworkClient
+from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig
+from ottla.client.producer.events import BatchSplit
+from ottla.client.producer.leader_changes import LEADER_MOVED, new_leaders
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.transaction_manager import TransactionManager
@@ -47,6 +50,7 @@ from ottla.errors import (
 )
 from ottla.model import FOREVER, Node, TopicPartition
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.trace import EventStream
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
@@ -58,18 +62,6 @@ LAST_VERSION_BEFORE_V2 = 11
 """Later versions of Produce take a partition into the transaction as they go (KIP-890)."""
 LAST_VERSION_WITH_NAMES = 12
 """Later versions of Produce know topics by their id alone, which older brokers do not have."""
-LEADER_MOVED = frozenset(
-    {
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.NETWORK_EXCEPTION,
-    }
-)
-"""Errors after which somebody else may be the leader."""
 
 
 class Sender:
@@ -82,8 +74,10 @@ class Sender:
         accumulator: RecordAccumulator,
         name: str,
         transactions: TransactionManager | None = None,
+        events: EventStream | None = None,
     ) -> None:
         self._config = config
+        self._events = events or EventStream(client.clock)
         self._transactions = transactions
         self._transaction_sender = (
             None if transactions is None else TransactionSender(client, transactions, config.request_timeout_ms)
@@ -276,17 +270,19 @@ class Sender:
             if not any(drained.values()):
                 return max(0.0, patience)
             for node, batches in drained.items():
-                sealed = [batch for batch in batches if self._seal(batch)]
+                sealed = [batch for batch in batches if self._seal(batch, now)]
                 if sealed:
                     self._send_produce_request(node, sealed, now)
 
-    def _seal(self, batch: ProducerBatch) -> bool:
+    def _seal(self, batch: ProducerBatch, now: float) -> bool:
         """Compress a batch and make it bytes; one that cannot be fails alone."""
         try:
             batch.close()
         except Exception as error:
             self._give_up(batch, error, certain=True)
             return False
+        if self._events.active:
+            self._events.tell(batch_events.drained(batch, now))
         return True
 
     def _send_produce_request(self, node: int, batches: list[ProducerBatch], now: float) -> None:
@@ -312,12 +308,14 @@ class Sender:
             ProduceRequest(transactional_id, acks, timeout_ms, data),
             now,
             timeout_ms,
-            lambda response: self._handle_produce_response(response, batches, names),
+            lambda response: self._handle_produce_response(response, batches, names, now),
             expect_response=acks != 0,
             max_version=self._max_version(all(topic_id.int for topic_id in ids.values())),
         )
         for topic in by_topic:
             self._metadata.touch(topic, now)
+        if self._events.active:
+            self._events.tell(batch_events.sent(node, batches))
         self._client.send(request, now)
 
     def _max_version(self, with_ids: bool) -> int | None:
@@ -327,9 +325,11 @@ class Sender:
         return None if with_ids else LAST_VERSION_WITH_NAMES
 
     def _handle_produce_response(
-        self, response: ClientResponse, batches: list[ProducerBatch], names: Mapping[UUID, str]
+        self, response: ClientResponse, batches: list[ProducerBatch], names: Mapping[UUID, str], asked: float
     ) -> None:
         now = response.received
+        if self._events.active:
+            self._events.tell(batch_events.completed(response, asked))
         if response.error is not None:
             outcome: Any = response.error
         elif response.disconnected:
@@ -369,6 +369,8 @@ class Sender:
         elif answer.error_code == ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1 and batch in self._in_flight:
             LOG.info("[%s] %s: a batch of %d records is too large, split", self._name, batch.tp, batch.count)
             self._land(batch)
+            if self._events.active:
+                self._events.tell(BatchSplit(batch.tp, batch.count))
             parts = self._accumulator.split_and_reenqueue(batch)
             if self._transactions is not None:
                 self._transactions.sequences.split(batch, parts)
@@ -399,6 +401,8 @@ class Sender:
             LOG.debug("[%s] %s: %s, trying again", self._name, batch.tp, error)
             batch.last_error = error if isinstance(error, Exception) else None
             self._accumulator.reenqueue(batch, now)
+            if self._events.active:
+                self._events.tell(batch_events.retried(batch, error, now))
             return
         if error is not None:
             # When the retries are used up an earlier attempt may have been written.
@@ -432,6 +436,8 @@ class Sender:
     def _finish(self, batch: ProducerBatch, error: Any, base_offset: int = -1, log_append_time: int = -1) -> None:
         if error is not None and not isinstance(error, TransactionAbortedError):
             LOG.warning("[%s] %s: %d records failed: %s", self._name, batch.tp, batch.count, error)
+        if self._events.active:
+            self._events.tell(batch_events.finished(batch, error, base_offset, self._client.clock.monotonic()))
         heard = 0 if batch.result.deliveries is None else len(batch.result.deliveries.callbacks)
         batch.result.complete(base_offset, log_append_time, error)
         if error is not None and (self._transactions is None or self._transactions.transactional_id is None):
@@ -471,21 +477,11 @@ class Sender:
             lost = sum(batch.count for batch in left)
             LOG.error("[%s] closed with %d records undelivered: %s", self._name, lost, self._client.trouble())
         for batch in left:
-            batch.result.complete(error=IllegalStateError("the producer was closed before the record was delivered"))
+            error = IllegalStateError("the producer was closed before the record was delivered")
+            if self._events.active:
+                self._events.tell(batch_events.finished(batch, error, -1, self._client.clock.monotonic()))
+            batch.result.complete(error=error)
             self._accumulator.finish(batch)
         if self._transactions is not None:
             with self._transactions as machine:
                 machine.drop_requests(IllegalStateError("the producer was closed before this was done"))
-
-
-def new_leaders(message: Any, names: Mapping[UUID, str]) -> dict[TopicPartition, tuple[int, int]]:
-    """Node and epoch of the leaders that a broker names where it does not lead itself (KIP-951)."""
-    return {
-        TopicPartition(topic.name or names.get(topic.topic_id, ""), answer.index): (
-            answer.current_leader.leader_id,
-            answer.current_leader.leader_epoch,
-        )
-        for topic in message.responses
-        for answer in topic.partition_responses
-        if answer.error_code and answer.current_leader is not None and answer.current_leader.leader_id >= 0
-    }

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import logging
 import threading
+from itertools import pairwise
 
 from ottla.client.backoff import ExponentialBackoff
+from ottla.client.producer.events import TransactionChanged
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.transactions.transaction_machine import TransactionMachine
+from ottla.client.producer.transactions.transaction_status import TransactionStatus
 from ottla.errors import KafkaError
 from ottla.model import TopicPartition
+from ottla.trace import EventStream
 
 LOG = logging.getLogger(__name__)
 
@@ -21,7 +25,13 @@ class TransactionManager:
     """Who numbers the batches of a producer, and knows of its transactions."""
 
     def __init__(
-        self, *, name: str, backoff: ExponentialBackoff, transactional_id: str | None = None, timeout_ms: int = 60_000
+        self,
+        *,
+        name: str,
+        backoff: ExponentialBackoff,
+        transactional_id: str | None = None,
+        timeout_ms: int = 60_000,
+        events: EventStream | None = None,
     ) -> None:
         self.transactional_id = transactional_id
         self.machine = TransactionMachine(backoff, transactional_id, timeout_ms)
@@ -30,6 +40,7 @@ class TransactionManager:
         self.check_send = self.machine.check_send
         self._taking_part = self.machine.contents.taking_part
         self._name = name
+        self.events = events or EventStream()
         self._lock = threading.Lock()
 
     def __enter__(self) -> TransactionMachine:
@@ -37,8 +48,13 @@ class TransactionManager:
         return self.machine
 
     def __exit__(self, *_: object) -> None:
-        news = self.machine.status.take_news() if self.machine.status.news else ()
+        status = self.machine.status
+        news = status.take_news() if status.news else ()
+        changes = changes_of(status) if status.passed else ()
         self._lock.release()
+        if self.events.active:
+            for change in changes:
+                self.events.tell(change)
         for level, text in news:
             LOG.log(level, "[%s] %s", self._name, text)
 
@@ -76,3 +92,11 @@ class TransactionManager:
         with self as machine:
             self.sequences.failed(batch, certain=certain)
             machine.fail_transaction(error)
+
+
+def changes_of(status: TransactionStatus) -> list[TransactionChanged]:
+    """The states it went through; what went wrong is told with the last."""
+    states = status.take_passed()
+    changes = [TransactionChanged(before.name, state.name, "") for before, state in pairwise(states)]
+    changes[-1] = changes[-1]._replace(error=str(status.error or ""))
+    return changes

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from ottla.client.client_request import ClientRequest
 from ottla.client.client_response import ClientResponse
 from ottla.client.network_client import NetworkClient
+from ottla.client.producer.events import CoordinatorAnswered, CoordinatorAsked
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.client.producer.transactions.init_producer_id import FIRST_VERSION_WITH_EPOCH, InitProducerId
 from ottla.client.producer.transactions.transaction_machine import TransactionMachine
 from ottla.client.producer.transactions.txn_request import TxnRequest
-from ottla.errors import UnsupportedVersionError
+from ottla.errors import UnsupportedVersionError, name_of
 from ottla.model import FOREVER, Node
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 
@@ -72,6 +73,8 @@ class TransactionSender:
             machine.fail(UnsupportedVersionError(text))
             return
         machine.sent(request)
+        if self._manager.events.active:
+            self._manager.events.tell(CoordinatorAsked(request.NAME, node.node_id))
         self._client.send(
             ClientRequest(
                 node.node_id,
@@ -91,6 +94,8 @@ class TransactionSender:
         return newest is not None and newest >= FIRST_VERSION_WITH_EPOCH
 
     def _handle(self, request: TxnRequest, response: ClientResponse) -> None:
+        if self._manager.events.active:
+            self._manager.events.tell(CoordinatorAnswered(request.NAME, error_in(request, response)))
         with self._manager as machine:
             if response.error is not None:
                 machine.fail(response.error)
@@ -102,3 +107,10 @@ class TransactionSender:
     def _is_v2(self, node_id: int) -> bool:
         versions = self._client.api_versions.get(node_id)
         return versions is not None and versions.features.get(FEATURE, 0) >= IMPLICIT_SINCE
+
+
+def error_in(request: TxnRequest, response: ClientResponse) -> str:
+    """What is wrong with an answer, or that there is none; nothing when all is well."""
+    if response.message is None:
+        return str(response.error or response.reason)
+    return ", ".join(name_of(code) for _, code in request.failures(response.message))

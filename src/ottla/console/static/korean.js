@@ -11,9 +11,8 @@ const KOREAN = {
   "This console was given no folder of traced programs.": "이 콘솔에는 추적할 프로그램의 폴더가 주어지지 않았습니다.",
   "client": "클라이언트", "kind": "종류", "process": "프로세스", "since (UTC)": "시작 (UTC)",
   "Pause": "일시 정지", "Go on": "계속", "Step back": "한 장면 뒤로", "Step": "한 장면 앞으로", "Save as file": "파일로 저장", "time": "시간",
-  "Time line": "시간순 기록", "every event, polls, fetches and heartbeats too": "poll, fetch, heartbeat를 포함한 모든 이벤트",
+  "Time line": "시간순 기록", "every event, the frequent ones too": "잦은 것을 포함한 모든 이벤트",
   "The way of a record": "레코드가 지나는 길", "The place in the group": "그룹 안에서의 자리", "Numbers and transactions": "순번과 트랜잭션",
-  "As it is ten times a second; what comes and goes in between is not seen.": "1초에 열 번 본 모습입니다. 그 사이에 생겼다 사라진 것은 보이지 않습니다.",
   "what is this?": "이것은 무엇인가요?", "Setting: ": "설정: ",
 };
 

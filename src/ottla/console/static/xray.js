@@ -45,9 +45,13 @@ const FLOW = ["poll", "fetcher", "unsent", "inFlight", "selector", "completed", 
 const TOUCHES = {
   Polled: ["poll"], FetchSent: ["fetcher", "unsent", "inFlight"], FetchCompleted: ["selector"], Buffered: ["completed"], HandedOut: ["records", "poll"],
   HeartbeatSent: ["heartbeat"], HeartbeatAnswered: ["heartbeat"], Committed: ["coordinator"], RebalanceStarted: ["coordinator"], Joined: ["coordinator"],
+  BatchBegun: ["send", "accumulator"], BatchDrained: ["accumulator", "sender"], ProduceSent: ["sender", "produced"], ProduceCompleted: ["produced"], Acknowledged: ["sender"],
+  Retried: ["sender", "accumulator"], BatchSplit: ["sender", "accumulator"], BatchFailed: ["sender"],
+  TransactionChanged: ["transaction"], CoordinatorAsked: ["transaction"], CoordinatorAnswered: ["transaction"],
   JoinRefused: ["coordinator"], Synced: ["coordinator"], Assigned: ["coordinator"], Revoked: ["coordinator"], Lost: ["coordinator"], Left: ["coordinator"],
 };
-const FREQUENT = new Set(["Polled", "FetchSent", "FetchCompleted", "Buffered", "HandedOut", "HeartbeatSent", "HeartbeatAnswered"]);
+const FREQUENT = new Set(["Polled", "FetchSent", "FetchCompleted", "Buffered", "HandedOut", "HeartbeatSent", "HeartbeatAnswered",
+  "BatchBegun", "BatchDrained", "ProduceSent", "ProduceCompleted", "Acknowledged"]);
 
 async function xray(name = "") {
   if (name) {
@@ -150,14 +154,13 @@ class Film {
         el("button", { type: "button", onclick: () => this.save() }, t("Save as file")),
         el("label", { class: "grow" }, t("time"), this.range), this.clock),
       this.film,
-      this.timeline = el("section", {}, el("h2", {}, t("Time line")), el("label", { class: "check" }, every, t("every event, polls, fetches and heartbeats too")), this.events),
+      el("section", {}, el("h2", {}, t("Time line")), el("label", { class: "check" }, every, t("every event, the frequent ones too")), this.events),
     ];
   }
 
   lay(produces) { // once it is known whose film it is
-    this.timeline.hidden = produces;
     this.film.replaceChildren(el("h2", {}, t("The way of a record")), ...(produces ? [
-      el("p", { class: "dim" }, t("As it is ten times a second; what comes and goes in between is not seen.")), el("div", { class: "flow" }, PRODUCED.map(this.box)),
+      el("div", { class: "flow" }, PRODUCED.map(this.box)),
       el("h2", {}, t("Numbers and transactions")), el("div", { class: "flow pair" }, this.box("transaction"))] : [
       el("div", { class: "flow" }, FLOW.map(this.box)),
       el("h2", {}, t("The place in the group")), el("div", { class: "flow pair" }, this.box("coordinator"), this.box("heartbeat"))]));
@@ -175,8 +178,8 @@ class Film {
     this.range.value = this.at;
     this.clock.textContent = when(frame.at_ms).slice(11) + (this.at === this.frames.length - 1 ? "" : ` (${this.frames.length - 1 - this.at} frames back)`);
     const touched = new Set(frame.events.flatMap((event) => TOUCHES[event.event] ?? []));
-    for (const [id, part] of Object.entries(this.boxes)) part.classList.toggle("busy", produces ? busyProducing(seen, id) : touched.has(id));
-    for (const [id, rows] of Object.entries(produces ? insideProducer(seen) : inside(seen, this.recent()))) this.now[id].replaceChildren(...rows);
+    for (const [id, part] of Object.entries(this.boxes)) part.classList.toggle("busy", touched.has(id));
+    for (const [id, rows] of Object.entries(produces ? insideProducer(seen, this.recent()) : inside(seen, this.recent()))) this.now[id].replaceChildren(...rows);
     const told = [];
     for (let at = this.at; at >= 0 && told.length < 100; at--) told.push(...this.frames[at].events.filter((e) => this.every || !FREQUENT.has(e.event)).reverse());
     this.events.replaceChildren(...told.slice(0, 100).map((event) => el("li", {}, el("time", {}, when(event.at_ms).slice(11)), " ", event.text)));
@@ -223,21 +226,21 @@ function inside(seen, events) {
   };
 }
 
-function insideProducer(seen) {
+function insideProducer(seen, events) {
   const { accumulator } = seen;
+  const answers = of(events, "ProduceCompleted"), failed = of(events, "BatchFailed"), again = of(events, "Retried");
+  const acknowledged = of(events, "Acknowledged").reduce((sum, event) => sum + event.facts.records, 0);
   const taken = accumulator.total_bytes - accumulator.available_bytes;
   const queue = (each) => row(el("b", {}, each.partition), ` ${each.records} records in ${each.batches} batches, ${ms(each.oldest_ms)}${each.attempts > 1 ? `, sent ${each.attempts} times` : ""}`);
   return {
     send: [gauge("memory", taken, accumulator.total_bytes, `${size(taken)} of ${size(accumulator.total_bytes)}`), row(`${accumulator.waiting} calls wait for memory`)],
     accumulator: some(accumulator.queues, queue, "nothing waits"),
-    sender: some(seen.in_flight_batches, queue, "no batch is on its way"),
-    produced: requests(seen.in_flight_requests),
+    sender: [...some(seen.in_flight_batches, queue, "no batch is on its way"), row(el("b", {}, acknowledged), " records acknowledged in the last second"),
+      ...again.slice(-2).map((event) => row(event.text)), ...failed.slice(-2).map((event) => el("p", { class: "bad" }, event.text))],
+    produced: [...requests(seen.in_flight_requests), row(el("b", {}, answers.length), " answers in the last second"),
+      ...(answers.length ? [row("the slowest after ", ms(Math.max(...answers.map((event) => event.facts.took_ms))))] : [])],
     transaction: seen.transactional_id === null ? [row("no transactional.id")] : [row(el("b", {}, seen.transactional_id)), row(seen.transaction_state)],
   };
-}
-
-function busyProducing(seen, id) {
-  return { send: seen.accumulator.waiting, accumulator: seen.accumulator.queues.length, sender: seen.in_flight_batches.length, produced: Object.keys(seen.in_flight_requests).length }[id] > 0;
 }
 
 function some(items, shown, none = "none") {

@@ -158,7 +158,8 @@ class TransactionMachine:
             raise IllegalStateError("hand_over_transaction(): no broker knows of the transaction yet; flush() first")
         given = OpenTransaction(self.transactional_id, *self.sequences.producer, self.v2)
         error = IllegalStateError("the transaction was handed over to another producer; close this one")
-        self.status.state, self.status.error = S.FATAL_ERROR, error
+        self.status.enter(S.FATAL_ERROR)
+        self.status.error = error
         return given
 
     def take_over(self, given: OpenTransaction) -> None:
@@ -166,7 +167,7 @@ class TransactionMachine:
         check_call("init_transactions", self.status.state, self.status.error)
         self.sequences.adopt(ProducerIdAndEpoch(given.producer_id, given.epoch))
         self.v2 = given.implicit
-        self.status.state = S.IN_TRANSACTION
+        self.status.enter(S.IN_TRANSACTION)
         self.contents.started = self.contents.reached = True
 
     def acknowledged(self, call: str) -> None:
@@ -204,7 +205,7 @@ class TransactionMachine:
             if sequences.bump_needed:
                 sequences.bump()
             if not sequences.producer.is_known and not self.status.is_fatal and self.status.state is not S.INITIALIZING:
-                self.status.state = S.INITIALIZING
+                self.status.enter(S.INITIALIZING)
                 self._ask_for_id(NO_PRODUCER)
 
     def next_request(self, now: float, *, incomplete: Callable[[], bool]) -> tuple[TxnRequest | None, float]:
@@ -304,7 +305,7 @@ class TransactionMachine:
 
     def _become_ready(self) -> None:
         if self.transactional_id is None:
-            self.status.state = S.READY
+            self.status.enter(S.READY)
         else:
             self.status.become(S.READY)
         self.status.error = None

@@ -32,6 +32,8 @@ class TransactionStatus:
         """What went wrong in ABORTABLE_ERROR and FATAL_ERROR."""
         self.news: list[tuple[int, str]] = []
         """Lines for the log that were not written yet, each with its level."""
+        self.passed: list[TransactionState] = []
+        """States that were left since the news were last taken, the first of them first."""
 
     @property
     def is_fatal(self) -> bool:
@@ -67,12 +69,18 @@ class TransactionStatus:
     def become(self, state: TransactionState) -> None:
         check_transition(self.state, state)
         self.tell(logging.DEBUG, f"{self.state.name} -> {state.name}")
+        self.enter(state)
+
+    def enter(self, state: TransactionState) -> None:
+        """What `become` does, where it is no news for the log."""
+        self.passed.append(self.state)
         self.state = state
 
     def fail(self, error: Exception) -> None:
         """Nothing can be done any more; the first reason stays."""
         if not self.is_fatal:
-            self.state, self.error = S.FATAL_ERROR, error
+            self.enter(S.FATAL_ERROR)
+            self.error = error
             self.tell(logging.ERROR, f"the producer cannot go on: {error}")
 
     def lost_transaction(self) -> KafkaError:
@@ -87,6 +95,12 @@ class TransactionStatus:
         news = self.news[:]
         self.news.clear()
         return news
+
+    def take_passed(self) -> list[TransactionState]:
+        """The states since the last time, that of now at the end; nothing where it has not changed."""
+        states = [*self.passed, self.state] if self.passed else []
+        self.passed.clear()
+        return states
 
     def check(self) -> None:
         assert self.error is None or self.state in WITH_ERROR
