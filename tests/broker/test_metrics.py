@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ottla import Admin, Broker, Consumer, NewTopic, Producer
 from ottla.broker.figures import of_controller
 from ottla.broker.metrics_page import MetricsPage
+from ottla.broker.requests.latencies import Latencies
 from ottla.errors import ConfigError
 from ottla.free_ports import free_port
 from tests.broker.quorum_nodes import Place, new_hosts
@@ -68,6 +69,45 @@ def test_partitions_records_requests_and_connections_are_told(broker: Broker, ad
         assert found["kafka_network_request_metrics_requests_total", "Produce"] == 5
         assert found["kafka_network_request_metrics_requests_total", "CreateTopics"] == 1
         assert found["kafka_server_socket_server_metrics_connection_count", "PLAINTEXT"] >= 2
+
+
+def test_how_long_requests_took_is_told_in_buckets_by_api(broker: Broker, address: str) -> None:
+    name = "kafka_network_request_metrics_total_time_seconds"
+    with Admin(broker.client_settings()) as admin, Producer(broker.client_settings()) as producer:
+        admin.create_topics([NewTopic("orders")])
+        for number in range(5):
+            producer.send("orders", b"%d" % number).result()
+        found = metrics(address)
+    for api, count in (("Produce", 5), ("CreateTopics", 1)):
+        assert found[f"{name}_count", api] == found[f"{name}_bucket", "+Inf", api] == count
+        assert found[f"{name}_sum", api] > 0
+        assert found[f"{name}_bucket", "0.0005", api] <= found[f"{name}_bucket", "10.0", api] <= count
+
+
+def test_the_time_of_a_fetch_has_what_it_waited(broker: Broker, address: str) -> None:
+    name = "kafka_network_request_metrics_total_time_seconds"
+    settings = broker.client_settings()
+    with Producer(settings) as producer, Consumer(settings, group_id="g", auto_offset_reset="earliest") as consumer:
+        producer.send("orders", b"v").result()
+        consumer.subscribe(["orders"])
+
+        def waited() -> bool:
+            consumer.poll(0.05)
+            found = metrics(address)
+            short = found.get((f"{name}_bucket", "0.1", "Fetch"), 0)
+            return found.get((f"{name}_count", "Fetch"), 0) > short  # fetch.max.wait.ms is 500
+
+        eventually(waited)
+
+
+def test_each_bucket_counts_what_took_as_long_or_less() -> None:
+    latencies = Latencies()
+    for seconds in (0.0005, 0.0006, 3.0, 60.0):
+        latencies.note(0, seconds)
+    buckets, total = latencies.buckets()[0]
+    counted = dict(buckets)
+    assert [counted[bound] for bound in ("0.0005", "0.001", "2.5", "5.0", "10.0", "+Inf")] == [1, 2, 2, 3, 3, 4]
+    assert total == pytest.approx(63.0011)
 
 
 def test_a_fetch_that_waits_is_told(broker: Broker, address: str) -> None:
@@ -146,6 +186,9 @@ def test_each_metric_is_documented_and_nothing_else(broker: Broker, address: str
         producer.send("t", b"x").result()
         names |= {name for name, *_ in metrics(address) if name.startswith("kafka_")}
     text = DOCUMENTED.read_text()
+    histogram = "kafka_network_request_metrics_total_time_seconds"
+    assert {f"{histogram}_{part}" for part in ("bucket", "count", "sum")} <= names
+    names = {histogram if name.startswith(histogram) else name for name in names}
     documented = {part for part in text.split("`") if part.startswith("kafka_") and not part.startswith("kafka_raft_")}
     assert names == documented
 

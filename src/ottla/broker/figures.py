@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ottla.broker.node import BrokerNode
+from ottla.broker.requests.latencies import Latencies
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
 from ottla.protocol.apis import APIS
@@ -28,11 +29,23 @@ class Figure(NamedTuple):
     """Values of the labels, and the value."""
 
 
+class Histogram(NamedTuple):
+    """One metric whose values are counted in buckets."""
+
+    name: str
+    meaning: str
+    labels: tuple[str, ...]
+    samples: Sequence[tuple[tuple[str, ...], Sequence[tuple[str, float]], float]]
+    """Values of the labels; up to each bound how many; the sum of all."""
+
+
 def one(name: str, kind: str, meaning: str, value: float) -> Figure:
     return Figure(name, kind, meaning, (), [((), value)])
 
 
-def of_broker(node: BrokerNode, requests: Mapping[int, int], connections: Mapping[str, int]) -> Iterator[Figure]:
+def of_broker(
+    node: BrokerNode, requests: Mapping[int, int], latencies: Latencies, connections: Mapping[str, int]
+) -> Iterator[Figure | Histogram]:
     """All of a broker's; `requests` by the key of their API, `connections` by their listener."""
     yield from of_replicas(node)
     yield from of_logs(node)
@@ -42,6 +55,12 @@ def of_broker(node: BrokerNode, requests: Mapping[int, int], connections: Mappin
         "Requests that came, by their API.",
         ("request",),
         [((APIS[key].name,), count) for key, count in sorted(requests.items()) if key in APIS],
+    )
+    yield Histogram(
+        "kafka_network_request_metrics_total_time_seconds",
+        "From the arrival of a request to its answer, by API; what a fetch waits for records is in it.",
+        ("request",),
+        [((APIS[key].name,), *counted) for key, counted in latencies.buckets().items() if key in APIS],
     )
     yield Figure(
         "kafka_server_socket_server_metrics_connection_count",

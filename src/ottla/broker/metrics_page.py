@@ -16,7 +16,7 @@ from concurrent.futures import TimeoutError as NotInTime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ottla.broker.figures import COUNTER, Figure
+from ottla.broker.figures import COUNTER, Figure, Histogram
 from ottla.broker.settings.endpoints import parse_address, reached_from_here
 from ottla.errors import ConfigError
 from ottla.extras import extra
@@ -38,7 +38,7 @@ class MetricsPage:
         self.is_ready = False
         """Whether clients are served."""
         self._call_soon: Callable[[Callable[[], None]], None]
-        self._figures: Callable[[], list[Figure]]
+        self._figures: Callable[[], list[Figure | Histogram]]
         self._thread: threading.Thread | None = None
         with extra("metrics"):
             from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
@@ -51,7 +51,9 @@ class MetricsPage:
         host, port = self._server.server_address[:2]
         self.address = reached_from_here(str(host), int(port))
 
-    def show(self, call_soon: Callable[[Callable[[], None]], None], figures: Callable[[], list[Figure]]) -> None:
+    def show(
+        self, call_soon: Callable[[Callable[[], None]], None], figures: Callable[[], list[Figure | Histogram]]
+    ) -> None:
         """Begin to answer; `figures` is called in the loop."""
         self._call_soon, self._figures = call_soon, figures
         self._thread = threading.Thread(target=self._server.serve_forever, name="ottla-metrics", daemon=True)
@@ -105,10 +107,15 @@ class MetricsPage:
 NOT_YET = b"not ready: the controllers have not let this broker in yet\n"
 
 
-def family(figure: Figure) -> Metric:
+def family(figure: Figure | Histogram) -> Metric:
     """A figure in the library's words."""
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
+    if isinstance(figure, Histogram):
+        counted = HistogramMetricFamily(figure.name, figure.meaning, labels=figure.labels)
+        for labels, buckets, total in figure.samples:
+            counted.add_metric(labels, buckets, total)
+        return counted
     kind: Any = CounterMetricFamily if figure.kind == COUNTER else GaugeMetricFamily
     found = kind(figure.name, figure.meaning, labels=figure.labels)
     for labels, value in figure.samples:

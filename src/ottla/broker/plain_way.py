@@ -1,6 +1,6 @@
 """The short way of a Produce and a Fetch as nearly all are: from the frame to the answer without a call, a message and a handler.
 
-Only where nobody counts or times requests. What this does for a frame is what `RequestHandler.carry_out` does for a call. A Fetch that
+Only where no quotas bound requests and no log of them is written. What this does for a frame is what `RequestHandler.carry_out` does for a call. A Fetch that
 waits is a call like others, so that what its client sends next waits behind it; only its answer is found and written the short way, or
 by the handler, where there is more to say than records.
 """
@@ -18,6 +18,7 @@ from ottla.broker.plain_produce import PlainProduce
 from ottla.broker.requests import request_log
 from ottla.broker.requests.call import Call
 from ottla.broker.requests.connection import Connection
+from ottla.broker.requests.latencies import Latencies
 from ottla.broker.throttle import Goes
 from ottla.model import Part
 from ottla.network.memory_budget import MemoryBudget
@@ -46,6 +47,8 @@ class PlainWay:
         self._hang_up = hang_up
         self._note_answer = note_answer
         self._handler = handler
+        self.latencies: Latencies | None = None
+        """Where the time of a fetch that has waited is noted, if anybody reads it."""
         self.bar(barred=False)
 
     def bar(self, *, barred: bool) -> None:
@@ -130,6 +133,8 @@ class PlainWay:
         connection.call = None
         self._memory.handed_out -= call.size
         self._answer_fetch(connection, fetch)
+        if self.latencies is not None:
+            self.latencies.note(FetchRequest.KEY, node.clock.monotonic() - call.arrived)
         if connection.pending:
             self._handler.go_on(connection, node.clock.monotonic())
 

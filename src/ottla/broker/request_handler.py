@@ -23,6 +23,7 @@ from ottla.broker.plain_way import PlainWay
 from ottla.broker.requests import request_log
 from ottla.broker.requests.call import Call, HangUp, Outcome
 from ottla.broker.requests.connection import Connection
+from ottla.broker.requests.latencies import Latencies
 from ottla.broker.requests.reading import read_request
 from ottla.broker.requests.timing import Timing
 from ottla.broker.throttle import Throttle
@@ -67,7 +68,12 @@ class RequestHandler:
         self._corked: list[int] = []
         self.counts: Counter[int] | None = None
         """Of requests, by the key of their API, where somebody reads them."""
+        self._latencies: Latencies | None = None
         self.plain_way = PlainWay(node, memory, selector.send, connections.hang_up, self._note_answer, self)
+
+    def measure(self, counts: Counter[int], latencies: Latencies) -> None:
+        """Count and time what comes from now on."""
+        self.counts, self._latencies, self.plain_way.latencies = counts, latencies, latencies
 
     def receive(self, connection: Connection, frame: memoryview, now: float) -> None:
         """Handle a frame, or put it behind those before it."""
@@ -112,7 +118,7 @@ class RequestHandler:
         if connection.login is not None and not self._gate.lets_in(connection, frame, now, self._connections.hang_up):
             return
         if connection.call is None and self.plain_way.takes(connection, frame, now):
-            return
+            return self._note_time(connection, frame, arrived)
         try:
             header, position = decode_header(frame)
             line = HANDLERS[header.api_key]
@@ -143,6 +149,11 @@ class RequestHandler:
             else:
                 self.carry_out(call, lambda: guarded(self._node, line, call, request))
 
+    def _note_time(self, connection: Connection, frame: memoryview, arrived: float) -> None:
+        """A request has gone the short way, and is answered unless it is a fetch that waits."""
+        if self._latencies is not None and connection.call is None:
+            self._latencies.note(frame[0] << 8 | frame[1], self._clock.monotonic() - arrived)
+
     def carry_out(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
         """Do some work for a call, and answer it unless that is to come later; what fails, costs one connection."""
         connection = call.connection
@@ -165,6 +176,8 @@ class RequestHandler:
             self._connections.hang_up(connection, "its request failed, as logged above")
             return
         self._memory.handed_out -= call.size
+        if self._latencies is not None:
+            self._latencies.note(call.header.api_key, self._clock.monotonic() - call.arrived)
         if entry is not None:
             entry.answer(response, size_of(parts), self._clock.monotonic())
         if connection.call is call:

@@ -109,17 +109,19 @@ def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) ->
     """Have a server's figures read there from now on."""
     if page is None:
         return
-    from ottla.broker.figures import Figure, of_broker, of_controller
+    from ottla.broker.figures import Figure, Histogram, of_broker, of_controller
+    from ottla.broker.requests.latencies import Latencies
 
+    latencies = Latencies()
     if not config.controls:
-        server.handler.counts = Counter()
+        server.handler.measure(Counter(), latencies)
 
-    def figures() -> list[Figure]:
+    def figures() -> list[Figure | Histogram]:
         if config.controls:
             return list(of_controller(server.driver.raft))
         listeners = Counter(each.listener for each in server.connections.by_channel.values())
         own = of_controller(server.controller.driver.raft) if config.combines else ()
-        return [*of_broker(server.node, server.handler.counts, listeners), *own]
+        return [*of_broker(server.node, server.handler.counts, latencies, listeners), *own]
 
     page.show(server.call_soon, figures)
 

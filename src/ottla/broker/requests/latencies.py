@@ -1,0 +1,34 @@
+"""How long requests took from their arrival to their answer, gathered by API in buckets; only where somebody reads it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import accumulate
+
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds; the last bucket, above them, has no bound."""
+
+
+class Latencies:
+    """Counted in the broker's loop."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, list[int]] = {}
+        self._sums: dict[int, float] = {}
+
+    def note(self, api_key: int, seconds: float) -> None:
+        """A request of that API was answered so long after it came."""
+        counts = self._counts.get(api_key)
+        if counts is None:
+            counts = self._counts[api_key] = [0] * (len(BOUNDS) + 1)
+            self._sums[api_key] = 0.0
+        counts[bisect_left(BOUNDS, seconds)] += 1
+        self._sums[api_key] += seconds
+
+    def buckets(self) -> dict[int, tuple[list[tuple[str, float]], float]]:
+        """By API: up to each bound how many, as Prometheus counts them, and the sum of all seconds."""
+        bounds = (*map(str, BOUNDS), "+Inf")
+        return {
+            key: (list(zip(bounds, map(float, accumulate(counts)), strict=True)), self._sums[key])
+            for key, counts in sorted(self._counts.items())
+        }

@@ -1,0 +1,71 @@
+"""Our dashboard for Grafana: it asks for what a broker tells, in Prometheus' language."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla import Admin, Broker, NewTopic, Producer
+from ottla.broker.figures import of_controller
+from tests.broker.promql import names_in
+from tests.broker.quorum_nodes import Place, new_hosts
+from tests.broker.test_metrics import address, broker, metrics
+from tests.patience import eventually
+
+DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana" / "ottla.json"
+OF_PROMETHEUS = {"up"}
+"""What Prometheus itself knows of each it asks."""
+__all__ = ["address", "broker"]
+
+
+@pytest.fixture(scope="module")
+def panels() -> list[Any]:
+    found: list[Any] = json.loads(DASHBOARD.read_text())["panels"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def asked(panels: list[Any]) -> set[str]:
+    return {name for panel in panels for target in panel["targets"] for name in names_in(target["expr"])}
+
+
+def test_each_query_names_metrics_that_a_broker_has(asked: set[str], broker: Broker, address: str) -> None:
+    with Admin(broker.client_settings()) as admin, Producer(broker.client_settings()) as producer:
+        admin.create_topics([NewTopic("orders")])
+        producer.send("orders", b"v").result()
+        told = {name for name, *_ in metrics(address)}
+    assert {name for name in asked if not name.startswith("kafka_raft_")} <= told | OF_PROMETHEUS
+
+
+def test_each_query_names_metrics_that_a_controller_has(asked: set[str], tmp_path: Path) -> None:
+    (host,) = new_hosts(1)
+    place = Place(tmp_path, 1, host)
+    place.format([place.voter])
+    with place.serving() as server:
+        eventually(lambda: place.leads())
+        told = {each.name for each in of_controller(server.driver.raft)}
+    assert {name for name in asked if name.startswith("kafka_raft_")} <= told
+
+
+def test_its_panels_do_not_overlap_and_each_has_a_title_of_its_own(panels: list[Any]) -> None:
+    places = [panel["gridPos"] for panel in panels]
+    cells = [
+        (x, y)
+        for place in places
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+    assert len({panel["title"] for panel in panels}) == len({panel["id"] for panel in panels}) == len(panels)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["sum(rate(a[$__rate_interval])", "rate(a, b)", 'a{b=~"c"', "a b", "sum by topic (a)", "a{b}"]
+)
+def test_what_prometheus_would_not_read_is_found(wrong: str) -> None:
+    with pytest.raises((SyntaxError, AssertionError)):
+        names_in(wrong)
