@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ottla.cli.json_log import begin_log, say
 from ottla.cli.options import DEFAULT_ADDRESS, pairs_of, read_as_usage, senseless, settings_option
 
 if TYPE_CHECKING:
@@ -48,6 +49,13 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
     help="Answer /metrics for Prometheus, /healthz and /readyz over HTTP there; needs pip install 'ottla[metrics]'.",
 )
 @click.option("--request-log", metavar="FILE", help="Append a line of JSON for each request; - is standard error.")
+@click.option(
+    "--log-format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="How each event is written to standard error; json: a line with at, level, logger, message and exception.",
+)
 @settings_option("broker")
 @click.option("--verbose", "-v", count=True, help="Say more on standard error; -vv has a line for each request.")
 def broker(
@@ -57,6 +65,7 @@ def broker(
     add_scram: tuple[str, ...],
     metrics: str | None,
     request_log: str | None,
+    log_format: str,
     settings: tuple[str, ...],
     verbose: int,
 ) -> None:
@@ -66,7 +75,7 @@ def broker(
     """
     from ottla.broker.settings.sources import gather
 
-    logging.basicConfig(level=LEVELS[min(verbose, 2)], format="%(asctime)s %(levelname)s %(message)s")
+    begin_log(LEVELS[min(verbose, 2)], log_format)
     given = pairs_of("--set", settings)
     if data_dir == "":
         raise senseless("--data-dir is empty: name a directory, or leave it out for a temporary one")
@@ -82,20 +91,20 @@ def broker(
     with read_as_usage():
         config, without_effect, warnings = gather(given, os.environ, file)
     for warning in warnings:
-        note(warning)
+        note(warning, log_format)
     if without_effect:
-        note(f"without effect here: {', '.join(without_effect)}")
+        note(f"without effect here: {', '.join(without_effect)}", log_format)
     if not config.log_dirs:
-        note("no --data-dir, so topics go when the broker ends")
+        note("no --data-dir, so topics go when the broker ends", log_format)
 
     from ottla.broker.serve import serve
 
     serve(config, say_ready)
 
 
-def note(sentence: str) -> None:
+def note(sentence: str, log_format: str) -> None:
     """Tell the person who starts the broker."""
-    click.echo(f"ottla broker: {sentence}", err=True)
+    click.echo(say(__name__, sentence) if log_format == "json" else f"ottla broker: {sentence}", err=True)
 
 
 def say_ready(server: Serves) -> None:
