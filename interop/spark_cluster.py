@@ -82,6 +82,7 @@ class Cluster:
     """A master and two workers of a core each."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.daemons: list[Daemon] = []
         try:
             master = self.start(folder, "master", "master.Master")
