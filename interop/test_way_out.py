@@ -1,10 +1,10 @@
-"""The way from a cluster of ours to one of Apache Kafka's, walked while a producer writes."""
+"""The way from a cluster of ours to one of Apache Kafka's, and back, walked while a producer writes."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -102,13 +102,13 @@ class Walk:
     def brokers(self, admin: Admin) -> set[int]:
         return {node.node_id for node in admin.describe_cluster().nodes}
 
-    def move_all(self, admin: Admin) -> None:
-        """Every partition of every topic, one copy at each of Kafka's."""
+    def move_all(self, admin: Admin, brokers: tuple[int, int]) -> None:
+        """Every partition of every topic, one copy at each of the two."""
         found = admin.describe_topics(list(admin.list_topics(internal=True)))
         partitions = [
             TopicPartition(name, each.partition) for name, topic in found.items() for each in topic.partitions
         ]
-        wanted = {tp: KAFKAS if tp.partition % 2 else KAFKAS[::-1] for tp in partitions}
+        wanted = {tp: brokers if tp.partition % 2 else brokers[::-1] for tp in partitions}
         admin.alter_partition_reassignments(wanted)
         wait_for(lambda: not admin.list_partition_reassignments(), "all copies are moved")
 
@@ -128,45 +128,79 @@ def walk(tmp_path: Path) -> Iterator[Walk]:
         yield walk
 
 
-def test_everything_walks_from_ours_to_kafkas_while_a_producer_writes(walk: Walk) -> None:
+@pytest.fixture
+def writer(walk: Walk) -> Writer:
+    """Of a topic that ours lead."""
     configs = [CreatableTopicConfig("min.insync.replicas", "2")]
     make_topic(walk.ours[0], CreatableTopic("flights", PARTITIONS, 2, configs=configs))
     wait_for(lambda: is_led(walk.ours[0], "flights", in_sync=2), "ours lead")
-    writer = Writer(walk.servers)
+    return Writer(walk.servers)
+
+
+def test_everything_walks_from_ours_to_kafkas_while_a_producer_writes(walk: Walk, writer: Writer) -> None:
     with Admin({"bootstrap.servers": walk.servers}) as admin, writer.writing():
-        writer.goes_on()
-
-        wait_for(walk.has_forgotten_the_beginning, "what was decided first is in a snapshot alone")
-        for kafka in walk.kafkas:
-            kafka.start()
-        for kafka in walk.kafkas:
-            kafka.wait_until_started()
-        wait_for(lambda: walk.brokers(admin) == {*OURS, *KAFKAS}, "brokers of both are in the cluster")
-        walk.move_all(admin)
-        writer.goes_on()
-        assert [line for kafka in walk.kafkas for line in kafka.complaints()] == [], "of what ours decided"
-
-        take_over(admin, walk)
-        writer.goes_on()
-
-        for broker in walk.ours:
-            broker.end()
-            admin.unregister_broker(broker.node_id)
-        wait_for(lambda: walk.brokers(admin) == {*KAFKAS}, "Kafka's are alone")
-        writer.goes_on()
+        walk_out(walk, admin, writer)
     assert counted(walk.servers, "flights", writer.written.total()) == writer.written
 
 
-def take_over(admin: Admin, walk: Walk) -> None:
-    """One of Kafka's becomes a voter, ours votes no longer, and ends."""
-    kafka = walk.kafkas[0]
-    wait_for(lambda: kafka.node_id in observers(admin), "Kafka's copies the metadata")
-    directory = observers(admin)[kafka.node_id]
-    host = kafka.address.rpartition(":")[0]
-    admin.add_raft_voter(kafka.node_id, directory, [RaftVoterEndpoint("CONTROLLER", host, PORT)])
-    admin.remove_raft_voter(CONTROLLER, walk.controller.voter.directory_id)
-    wait_for(lambda: leader(admin) == kafka.node_id, "Kafka's decides")
+@pytest.mark.long
+def test_everything_walks_to_kafkas_and_back_to_ours_while_a_producer_writes(walk: Walk, writer: Writer) -> None:
+    with Admin({"bootstrap.servers": walk.servers}) as admin, writer.writing():
+        walk_out(walk, admin, writer)
+        walk_back(walk, admin, writer)
+    assert counted(walk.servers, "flights", writer.written.total()) == writer.written
+
+
+def walk_out(walk: Walk, admin: Admin, writer: Writer) -> None:
+    writer.goes_on()
+    wait_for(walk.has_forgotten_the_beginning, "what was decided first is in a snapshot alone")
+    for kafka in walk.kafkas:
+        kafka.start()
+    for kafka in walk.kafkas:
+        kafka.wait_until_started()
+    wait_for(lambda: walk.brokers(admin) == {*OURS, *KAFKAS}, "brokers of both are in the cluster")
+    walk.move_all(admin, KAFKAS)
+    writer.goes_on()
+    assert [line for kafka in walk.kafkas for line in kafka.complaints()] == [], "of what ours decided"
+
+    take_over(admin, walk.kafkas[0], walk.controller)
     walk.controller.end()
+    writer.goes_on()
+    leave(walk.ours, admin)
+    wait_for(lambda: walk.brokers(admin) == {*KAFKAS}, "Kafka's are alone")
+    writer.goes_on()
+
+
+def walk_back(walk: Walk, admin: Admin, writer: Writer) -> None:
+    """Ours come with the directories that they left with."""
+    for node in (walk.controller, *walk.ours):
+        node.start()
+    wait_for(lambda: walk.brokers(admin) == {*OURS, *KAFKAS}, "brokers of both are in the cluster again")
+    walk.move_all(admin, OURS)
+    writer.goes_on()
+
+    take_over(admin, walk.controller, walk.kafkas[0])
+    writer.goes_on()
+    leave(walk.kafkas, admin)
+    wait_for(lambda: walk.brokers(admin) == {*OURS}, "ours are alone")
+    writer.goes_on()
+
+
+def leave(brokers: Sequence[Place], admin: Admin) -> None:
+    for broker in brokers:
+        broker.end()
+        admin.unregister_broker(broker.node_id)
+
+
+def take_over(admin: Admin, newcomer: Place, former: Place) -> None:
+    """One becomes a voter, and decides once the other votes no longer."""
+    wait_for(lambda: newcomer.node_id in observers(admin), "the newcomer copies the metadata")
+    host = newcomer.address.rpartition(":")[0]
+    endpoint = RaftVoterEndpoint("CONTROLLER", host, PORT)
+    admin.add_raft_voter(newcomer.node_id, observers(admin)[newcomer.node_id], [endpoint])
+    voters = {each.replica_id: each.replica_directory_id for each in admin.describe_metadata_quorum().voters}
+    admin.remove_raft_voter(former.node_id, voters[former.node_id])
+    wait_for(lambda: leader(admin) == newcomer.node_id, "the newcomer decides")
 
 
 def leader(admin: Admin) -> int | None:
