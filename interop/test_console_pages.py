@@ -99,7 +99,27 @@ def read_until(consumer: Consumer, stop: threading.Event) -> None:
 
 
 @pytest.fixture(scope="module")
-def console(cluster: str, traces: Path, writing: Producer, reading: str) -> Iterator[str]:
+def sending(cluster: str, traces: Path) -> Iterator[str]:
+    """The client id of a producer that sends and can be looked into."""
+    stop = threading.Event()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OTTLA_TRACE", str(traces))
+        producer = Producer(bootstrap_servers=cluster, client_id="hands")
+    thread = threading.Thread(target=send_until, args=(producer, stop))
+    thread.start()
+    yield "hands"
+    stop.set()
+    thread.join(60)
+
+
+def send_until(producer: Producer, stop: threading.Event) -> None:
+    with producer:
+        while not stop.wait(0.1):
+            producer.send("sent", b"v").result(60)
+
+
+@pytest.fixture(scope="module")
+def console(cluster: str, traces: Path, writing: Producer, reading: str, sending: str) -> Iterator[str]:
     """Where the console of that cluster is."""
     with browser_of(cluster, str(traces)) as asking:
         yield f"http://{asking.host}/"
@@ -124,6 +144,15 @@ def looked_into(page: Page) -> None:
     expect(page.locator(".states .on")).to_have_text("stable")
 
 
+def looked_into_producer(page: Page) -> None:
+    shows(page, "#/xray", "X-ray")
+    page.get_by_role("link", name="hands").click()
+    expect(page.locator("h1")).to_have_text("X-ray of hands")
+    page.get_by_label("every event").check()
+    expect(page.locator(".events li", has_text="acknowledged after").first).to_be_visible()
+    expect(page.get_by_label("Sender")).to_contain_text("records acknowledged in the last second")
+
+
 PAGES: dict[str, Callable[[Page], None]] = {
     "overview": lambda page: shows(page, "#/overview", "Overview"),
     "topics": lambda page: shows(page, "#/topics", "Topics"),
@@ -135,6 +164,7 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "brokers": lambda page: shows(page, "#/brokers", "Brokers"),
     "xray": lambda page: shows(page, "#/xray", "X-ray"),
     "xray-consumer": looked_into,
+    "xray-producer": looked_into_producer,
     "tour": lambda page: shows(page, "#/tour", "Tour"),
 }
 
