@@ -21,10 +21,11 @@ SETTINGS = {
 class JavaWriter:
     """Writes to all partitions of a topic while it is entered."""
 
-    def __init__(self, address: str, topic: str, folder: Path) -> None:
+    def __init__(self, address: str, topic: str, folder: Path, **more: object) -> None:
         self._said = folder / "java-writer"
         settings = folder / "java-writer.properties"
-        settings.write_text(rival.render(SETTINGS))
+        given = {name.replace("_", "."): str(value) for name, value in more.items()}
+        settings.write_text(rival.render(SETTINGS | given))
         where = ("--bootstrap-server", address, "--topic", topic, "--command-config", str(settings))
         self._command = rival.java(
             "org.apache.kafka.tools.VerifiableProducer", *where, "--throughput", str(PER_SECOND), "--acks", "-1"

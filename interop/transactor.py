@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import confluent_kafka as ck
 
@@ -16,7 +17,7 @@ ABORTED_EACH = 5
 class Transactor:
     """Writes one number after the other to all topics at once, each number in a transaction."""
 
-    def __init__(self, address: str, topics: Sequence[str], transactional_id: str) -> None:
+    def __init__(self, address: str, topics: Sequence[str], transactional_id: str, **settings: Any) -> None:
         self._producer = ck.Producer(
             {
                 "bootstrap.servers": address,
@@ -26,6 +27,7 @@ class Transactor:
                 "topic.metadata.refresh.interval.ms": 500,
                 "metadata.recovery.strategy": "none",  # as in `tests.checker.clients`
                 "linger.ms": 0,
+                **{name.replace("_", "."): value for name, value in settings.items()},
             }
         )
         self._topics = topics

@@ -1,0 +1,184 @@
+"""Three nodes of ours restarted in turn while everybody writes and groups read: every record counted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from pathlib import Path
+
+import confluent_kafka as ck
+import pytest
+
+from interop.cluster import wait_for
+from interop.java_writer import JavaWriter
+from interop.test_cluster_replicas import read
+from interop.transactor import Transactor
+from ottla import Admin, Cluster, Consumer, NewTopic
+from ottla.errors import OttlaError
+from rivals.apache_kafka import fetch
+
+NODES = (1, 2, 3)
+SINGLE, WHOLE = ([f"{name}-{node}" for node in NODES] for name in ("single", "whole"))
+"""Topics, of which each node leads one."""
+PROTOCOLS = "classic", "consumer"
+SEVERAL = 50
+PACE_SECONDS = 0.002
+REQUEST_MS = 2000
+
+
+class Writer:
+    """librdkafka's idempotent producer, which writes one number after the other to each topic."""
+
+    def __init__(self, servers: str) -> None:
+        self._producer = ck.Producer(
+            {
+                "bootstrap.servers": servers,
+                "enable.idempotence": True,
+                "linger.ms": 2,
+                "message.timeout.ms": 60_000,
+                "request.timeout.ms": REQUEST_MS,
+                "topic.metadata.refresh.interval.ms": 500,
+            }
+        )
+        self.count = 0
+        self.acknowledged = dict.fromkeys(SINGLE, 0)
+        self.failed: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        assert not self._producer.flush(60)
+
+    def go_on(self) -> None:
+        """Wait until more is acknowledged in each topic."""
+        enough = {topic: known + SEVERAL for topic, known in self.acknowledged.items()}
+        wait_for(lambda: all(self.acknowledged[each] >= enough[each] for each in enough), "it writes on")
+
+    def _run(self) -> None:
+        while not self._over.wait(PACE_SECONDS):
+            for topic in SINGLE:
+                self._producer.produce(topic, b"%d" % self.count, partition=0, on_delivery=self._told)
+            self.count += 1
+            self._producer.poll(0)
+
+    def _told(self, error: ck.KafkaError | None, message: ck.Message) -> None:
+        if error is not None:
+            self.failed.append(str(error))
+        else:
+            self.acknowledged[message.topic() or ""] += 1
+
+
+class Member:
+    """Of a group of ours; commits how far it came."""
+
+    def __init__(self, servers: str, protocol: str) -> None:
+        self.seen: list[tuple[str, int]] = []
+        """Topics and numbers, in the order in which they were read."""
+        self._failed = ""
+        self._settings = {
+            "bootstrap.servers": servers,
+            "group.id": f"readers-{protocol}",
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+            "auto.commit.interval.ms": 200,
+            "request.timeout.ms": REQUEST_MS,
+        }
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Member:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        assert not self._failed, self._failed
+
+    def go_on(self) -> None:
+        """Wait until it has read more of each topic."""
+        before = len(self.seen)
+        wait_for(lambda: self._failed or {topic for topic, _ in self.seen[before:]} == {*SINGLE}, "it reads on")
+        assert not self._failed, self._failed
+
+    def _run(self) -> None:
+        try:
+            with Consumer(self._settings) as consumer:
+                consumer.subscribe(SINGLE)
+                while not self._over.is_set():
+                    self.seen += [(each.topic, int(each.value or b"")) for each in consumer.poll(0.2)]
+        except OttlaError as error:
+            self._failed = f"{type(error).__name__}: {error}"
+
+
+class Crowd:
+    """Idempotent producers of librdkafka's and Java's, transactions, and a group of each protocol."""
+
+    def __init__(self, servers: str, folder: Path) -> None:
+        self.single = Writer(servers)
+        self.whole = Transactor(servers, WHOLE, "whole", request_timeout_ms=REQUEST_MS)
+        self.java = JavaWriter(servers, "java", folder, request_timeout_ms=REQUEST_MS)
+        self.members = [Member(servers, each) for each in PROTOCOLS]
+
+    def go_on(self) -> None:
+        for go_on in (self.single.go_on, self.whole.go_on, self.java.go_on, *(each.go_on for each in self.members)):
+            go_on()
+
+
+@contextmanager
+def at_work(cluster: Cluster, folder: Path) -> Iterator[Crowd]:
+    """All of them, until the members have read what was written."""
+    crowd = Crowd(cluster.bootstrap_servers, folder)
+    with ExitStack() as reading, ExitStack() as writing:
+        for member in crowd.members:
+            reading.enter_context(member)
+        for writer in (crowd.single, crowd.whole, crowd.java):
+            writing.enter_context(writer)
+        crowd.go_on()
+        yield crowd
+        writing.close()
+        written = {(topic, number) for topic in SINGLE for number in range(crowd.single.count)}
+        wait_for(lambda: all(set(each.seen) == written for each in crowd.members), "the members have read all")
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    fetch()
+    layouts = [(node, *(each for each in NODES if each != node)) for node in NODES]
+    with Cluster(group_min_session_timeout_ms=1000) as cluster, Admin(cluster.client_settings()) as admin:
+        for topics in (SINGLE, WHOLE):
+            alone = zip(topics, layouts, strict=True)
+            admin.create_topics([NewTopic(topic, replica_assignments={0: layout}) for topic, layout in alone])
+        admin.create_topics([NewTopic("java", replica_assignments=dict(enumerate(layouts)))])
+        yield cluster
+
+
+@pytest.mark.long
+@pytest.mark.behaviour("B4", "B5")
+def test_nothing_is_lost_and_nothing_twice_while_all_restart_in_turn(cluster: Cluster, tmp_path: Path) -> None:
+    with at_work(cluster, tmp_path) as crowd:
+        for node in NODES:
+            cluster.stop(node)
+            crowd.go_on()
+            cluster.start(node)
+            crowd.go_on()
+    assert crowd.single.failed == []
+    for topics, isolation, count in (
+        (SINGLE, "read_uncommitted", crowd.single.count),
+        (WHOLE, "read_committed", crowd.whole.count),
+    ):
+        for topic in topics:
+            assert read(cluster.bootstrap_servers, topic, isolation_level=isolation) == list(range(count))
+    assert crowd.java.told("producer_send_error") == []
+    by_partition = [read(cluster.bootstrap_servers, "java", partition=each) for each in range(len(NODES))]
+    acknowledged = [number for _, _, number in crowd.java.told("producer_send_success")]
+    assert all(numbers == sorted(numbers) for numbers in by_partition)
+    assert sorted(chain.from_iterable(by_partition)) == sorted(acknowledged)
