@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -98,6 +99,23 @@ def read_until(consumer: Consumer, stop: threading.Event) -> None:
             consumer.poll(0.1)
 
 
+class Pipelines:
+    """Two pipelines: one that runs, and one that does not."""
+
+    def __init__(self) -> None:
+        self.letters = 2
+
+    def status(self) -> list[dict[str, Any]]:
+        facts = {"batch": 41, "rows_in": 12_400, "rows_out": 12_398, "lag": 3, "seconds": 0.4, "last_error": None}
+        runs = {"name": "orders-to-postgres", "state": "running", "dead_letters": self.letters, **facts}
+        why = "table 'bills' has no column 'amount'; add it, or leave the field out by `select`"
+        return [runs, {**facts, "name": "bills", "state": "failed", "dead_letters": 0, "last_error": why}]
+
+    def resend(self, name: str) -> str:
+        self.letters, sent = 0, self.letters
+        return f"{sent} sent again"
+
+
 @pytest.fixture(scope="module")
 def sending(cluster: str, traces: Path) -> Iterator[str]:
     """The client id of a producer that sends and can be looked into."""
@@ -121,7 +139,7 @@ def send_until(producer: Producer, stop: threading.Event) -> None:
 @pytest.fixture(scope="module")
 def console(cluster: str, traces: Path, writing: Producer, reading: str, sending: str) -> Iterator[str]:
     """Where the console of that cluster is."""
-    with browser_of(cluster, str(traces)) as asking:
+    with browser_of(cluster, str(traces), Pipelines()) as asking:
         yield f"http://{asking.host}/"
 
 
@@ -161,6 +179,7 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "group": lambda page: shows(page, "#/group/billing", "billing"),
     "transactions": lambda page: shows(page, "#/transactions", "Transactions"),
     "transaction": lambda page: shows(page, "#/transaction/bills-1", "bills-1"),
+    "pipelines": lambda page: shows(page, "#/pipelines", "Pipelines"),
     "brokers": lambda page: shows(page, "#/brokers", "Brokers"),
     "xray": lambda page: shows(page, "#/xray", "X-ray"),
     "xray-consumer": looked_into,
@@ -220,6 +239,17 @@ def test_a_topic_is_made_written_read_and_deleted_by_keyboard_alone(browser: Bro
         page.keyboard.press("Enter")
         expect(page.locator("h1")).to_have_text("Topics")
         expect(page.get_by_role("link", name="typed")).to_have_count(0)
+
+
+def test_dead_letters_are_sent_again_by_keyboard(browser: Browser, console: str) -> None:
+    with page_of(browser, console) as page:
+        shows(page, "#/pipelines", "Pipelines")
+        letters = page.locator("tbody tr", has_text="orders-to-postgres").locator("td").nth(3)
+        expect(letters).to_have_text("2")
+        tab_to(page, "button", "Send again")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("status")).to_have_text("orders-to-postgres: 2 sent again")
+        expect(letters).to_have_text("0")
 
 
 def read_records(page: Page, topic: str) -> None:

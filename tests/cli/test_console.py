@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
+from ottla.cli.pipeline_desk import PipelineDesk
+from ottla.errors import ConfigError
 from tests.cli.conftest import PATIENCE, ottla, start
+
+PIPELINE = """
+settings: {bootstrap.servers: "127.0.0.1:1", checkpoints: state/}
+pipelines:
+  copy:
+    source: {type: topic, topic: small}
+    sink: {type: topic, topic: small-copy}
+"""
 
 
 def test_it_says_where_it_is_and_ends_with_ctrl_c(address: str) -> None:
@@ -39,6 +51,17 @@ def test_without_a_broker_the_page_says_so(address: str) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_pipelines_are_shown_as_their_status_is_printed(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(PIPELINE, encoding="utf-8")
+    desk = PipelineDesk(tmp_path)
+    assert desk.status() == json.loads(ottla("pipeline", "status", tmp_path, "--json").out)
+    assert [(each["name"], each["state"]) for each in desk.status()] == [("copy", "new")]
+    with pytest.raises(ConfigError, match=r"there is no pipeline 'copies' in .*, only copy"):
+        desk.resend("copies")
+    with pytest.raises(ConfigError, match="pipeline 'copy' has no dead letters"):
+        desk.resend("copy")
 
 
 def test_a_place_that_cannot_be_is_one_sentence() -> None:

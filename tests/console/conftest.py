@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from ottla.broker.embedded import Broker
+from ottla.console.pipelines import Pipelines
 from ottla.console.server import Console
 
 PATIENCE = 60.0
@@ -60,9 +61,11 @@ def browser(broker: Broker) -> Iterator[Browser]:
 
 
 @contextmanager
-def browser_of(address: str, trace: str | None = None, **more: Any) -> Iterator[Browser]:
+def browser_of(
+    address: str, trace: str | None = None, pipelines: Pipelines | None = None, **more: Any
+) -> Iterator[Browser]:
     """A console of the cluster at `address`, and who asks it."""
-    console = Console({"bootstrap.servers": address, **more}, trace=trace)
+    console = Console({"bootstrap.servers": address, **more}, trace=trace, pipelines=pipelines)
     ready = threading.Event()
     thread = threading.Thread(target=console.run, args=(lambda _: ready.set(),))
     thread.start()

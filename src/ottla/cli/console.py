@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ottla.cli.options import bootstrap_server, client_settings, of_an_admin, read_as_usage, senseless, settings_option
+from ottla.cli.pipeline_desk import PipelineDesk
 
 if TYPE_CHECKING:
     from ottla.console.server import Console
@@ -20,8 +22,16 @@ LISTEN = "127.0.0.1:8080"
     "--listen", metavar="HOST:PORT", default=LISTEN, show_default=True, help="Where the page is; port 0 for a free one."
 )
 @click.option("--trace", metavar="FOLDER", envvar="OTTLA_TRACE", help="Where programs with OTTLA_TRACE=FOLDER listen.")
+@click.option(
+    "--pipelines",
+    metavar="FILE|FOLDER",
+    type=click.Path(exists=True, path_type=Path),
+    help="Pipelines to show, as of ottla pipeline status.",
+)
 @settings_option("client")
-def console(bootstrap_server: str, listen: str, trace: str | None, settings: tuple[str, ...]) -> None:
+def console(
+    bootstrap_server: str, listen: str, trace: str | None, pipelines: Path | None, settings: tuple[str, ...]
+) -> None:
     """Show topics, records, groups, transactions and brokers of a cluster, and consumers from inside, on a page, until Ctrl-C.
 
     On an address that others reach it asks for a token, which is part of the address that is printed.
@@ -31,7 +41,7 @@ def console(bootstrap_server: str, listen: str, trace: str | None, settings: tup
         given = of_an_admin(client_settings(bootstrap_server, settings))
         from ottla.console.server import Console
 
-        served = Console(given, host, port, trace)
+        served = Console(given, host, port, trace, None if pipelines is None else PipelineDesk(pipelines))
     served.run(say_ready)
 
 

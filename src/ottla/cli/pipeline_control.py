@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ottla.model import TopicPartition
     from ottla.pipelines.file.reading import Read
     from ottla.pipelines.manager.home import Home
+    from ottla.pipelines.manager.letters import Sent
 
 name_argument = click.argument("name", metavar="NAME")
 WAIT_SECONDS = 120.0
@@ -250,8 +251,12 @@ def resend_letters(name: str, where: Path) -> None:
     from ottla.pipelines.manager.letters import resend
 
     read, home = meant(where, name)
-    sent = resend(read, home)
-    click.echo(f"{sent.sent} sent again" + (f", {sent.left} left, as they were cut to fit" if sent.left else ""))
+    click.echo(resent(resend(read, home)))
+
+
+def resent(sent: Sent) -> str:
+    """What became of dead letters."""
+    return f"{sent.sent} sent again" + (f", {sent.left} left, as they were cut to fit" if sent.left else "")
 
 
 def text(data: bytes | None) -> str | None:

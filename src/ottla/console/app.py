@@ -14,6 +14,7 @@ from typing import Any
 
 from ottla.console.cluster import STARTS, Cluster, Start
 from ottla.console.guard import Door, refusal
+from ottla.console.pipelines import Pipelines
 from ottla.console.record_view import Wanted
 from ottla.console.touring import Tour
 from ottla.console.traced import NotTracedError, Traced
@@ -49,8 +50,10 @@ class SenselessError(OttlaError):
     """What was asked cannot be meant."""
 
 
-def app(cluster: Cluster, door: Door, traced: Traced, tour: Tour, lifespan: Any = None) -> Any:
-    """The console of a cluster, of the clients that are traced beside it, and of a tour."""
+def app(
+    cluster: Cluster, door: Door, traced: Traced, tour: Tour, pipelines: Pipelines | None = None, lifespan: Any = None
+) -> Any:
+    """The console of a cluster, of the clients that are traced beside it, of a tour, and of pipelines."""
     asks: dict[str, tuple[str, Ask]] = {
         "overview": ("GET", lambda c, _: c.overview()),
         "topics": ("GET", lambda c, q: c.topics(q.get("text", ""), whole(q, "from", 0))),
@@ -68,13 +71,18 @@ def app(cluster: Cluster, door: Door, traced: Traced, tour: Tour, lifespan: Any 
         "set-config": ("POST", set_config),
         "produce": ("POST", produce),
         "reset-offsets": ("POST", reset_offsets),
+        "pipelines": ("GET", lambda *_: None if pipelines is None else pipelines.status()),
+        "resend": ("POST", lambda _, q: resend(pipelines, text(q, "name"))),
     }
     routes = [Route(f"/api/{name}", answer(cluster, ask), methods=[verb]) for name, (verb, ask) in asks.items()]
-    live = Route("/api/live/group", partial(live_group, cluster), methods=["GET"])
+    live = Route("/api/live/group", partial(live_view, cluster, cluster.group), methods=["GET"])
+    running = Route(
+        "/api/live/pipelines", partial(live_view, cluster, lambda _: pipelines and pipelines.status()), methods=["GET"]
+    )
     looking = Route("/api/live/traced", partial(live_traced, lambda: traced), methods=["GET"])
     page = Route("/", lambda _: FileResponse(STATIC / "index.html"))
     static = Mount("/static", StaticFiles(directory=STATIC))
-    made = Starlette(routes=[*routes, *tour_routes(tour), live, looking, page, static], lifespan=lifespan)
+    made = Starlette(routes=[*routes, *tour_routes(tour), live, running, looking, page, static], lifespan=lifespan)
     made.add_middleware(Guarded, door=door)
     return made
 
@@ -180,14 +188,20 @@ async def body(request: Any) -> Mapping[str, Any]:
     return given
 
 
-async def live_group(cluster: Cluster, request: Any) -> Any:
-    """How a group stands, pushed as server-sent events for as long as somebody looks."""
+def resend(pipelines: Pipelines | None, name: str) -> str:
+    if pipelines is None:
+        raise SenselessError("this console shows no pipelines; start it with --pipelines FILE|FOLDER")
+    return pipelines.resend(name)
+
+
+async def live_view(cluster: Cluster, look: Callable[[str], Any], request: Any) -> Any:
+    """How what has a name stands, pushed as server-sent events for as long as somebody looks."""
     name = request.query_params.get("name", "")
 
     async def events() -> AsyncIterator[str]:
         while not await request.is_disconnected():
             try:
-                view: Any = await run_in_threadpool(cluster.group, name)
+                view: Any = await run_in_threadpool(look, name)
             except OttlaError as error:
                 view = {"error": cluster.said(error)}
             yield f"data: {json.dumps(view)}\n\n"

@@ -11,6 +11,7 @@ from typing import Any
 from ottla.console.app import app
 from ottla.console.cluster import Cluster
 from ottla.console.guard import Door, is_loopback
+from ottla.console.pipelines import Pipelines
 from ottla.console.touring import Tour
 from ottla.console.traced import Traced
 from ottla.extras import extra
@@ -26,7 +27,12 @@ class Console:
     """A console that listens; `run` serves it."""
 
     def __init__(
-        self, settings: Mapping[str, Any], host: str = "127.0.0.1", port: int = 0, trace: str | None = None
+        self,
+        settings: Mapping[str, Any],
+        host: str = "127.0.0.1",
+        port: int = 0,
+        trace: str | None = None,
+        pipelines: Pipelines | None = None,
     ) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.listener = socket.create_server((host, port), family=family)
@@ -35,6 +41,7 @@ class Console:
         self.cluster = Cluster(settings)
         self.traced = Traced(trace)
         self.tour = Tour()
+        self.pipelines = pipelines
         self.server: Any = None
 
     @property
@@ -53,7 +60,7 @@ class Console:
             await self.tour.close()
 
         config = uvicorn.Config(
-            app(self.cluster, self.door, self.traced, self.tour, lifespan),
+            app(self.cluster, self.door, self.traced, self.tour, self.pipelines, lifespan),
             log_level="warning",
             access_log=False,
             server_header=False,

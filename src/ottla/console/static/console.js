@@ -241,7 +241,7 @@ function line(values) {
   return svg;
 }
 
-const pages = { overview, topics, topic, groups, group, transactions, transaction, brokers, xray, tour };
+const pages = { overview, topics, topic, groups, group, transactions, transaction, pipelines, brokers, xray, tour };
 
 async function turn() {
   leaving.abort();

@@ -1,0 +1,38 @@
+"use strict";
+// Pipelines: how they are, pushed while somebody looks, and their dead letters put back.
+
+const ILL = ["failed", "killed"];
+
+function rate(name, rows, seen) {
+  const known = seen.get(name) ?? [];
+  seen.set(name, [...known, [performance.now(), rows ?? 0]].slice(-10));
+  const [[since, first], [now, last]] = [seen.get(name)[0], seen.get(name).at(-1)];
+  return now > since && last >= first ? Math.round(((last - first) * 1000) / (now - since)) : "–";
+}
+
+async function pipelines() {
+  const first = await ask("pipelines");
+  if (first === null) return [
+    el("h1", {}, "Pipelines"),
+    el("p", {}, "None are shown. Start the console with ", el("code", {}, "ottla console --pipelines FOLDER"), ", the folder of their files."),
+  ];
+  const live = el("div", {});
+  const before = new Map();
+  const show = (seen) => {
+    if (seen.error) { say(seen.error, true); return; }
+    const ill = seen.filter((p) => p.last_error);
+    live.replaceChildren(
+      table(["pipeline", "state", "lag", "dead letters", "rows/s", "rows in", "rows out", "batch", "its seconds"], seen.map((p) => [
+        p.name, el("span", { class: ILL.includes(p.state) ? "bad" : null }, p.state), p.lag, el("span", { class: p.dead_letters ? "bad" : null }, p.dead_letters ?? "–"),
+        rate(p.name, p.rows_in, before), p.rows_in, p.rows_out, p.batch, p.seconds])),
+      ...ill.flatMap((p) => [el("h2", {}, `Last error of ${p.name}`), el("p", {}, p.last_error)]));
+  };
+  show(first);
+  follow("live/pipelines", {}, show, leaving.signal);
+  return [
+    el("h1", {}, "Pipelines"),
+    live,
+    el("h2", {}, "Put dead letters back where they came from"),
+    form("Send again", [choice("pipeline", "name", first.map((p) => p.name))], async (given) => given.name + ": " + (await order("resend", given))),
+  ];
+}

@@ -1,0 +1,57 @@
+"""Pipelines on the console: what is told of them, and their dead letters put back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ConfigError
+from tests.console.conftest import Browser, browser_of
+
+RUNNING = {"name": "bills", "state": "running", "batch": 3, "rows_in": 10, "rows_out": 9, "dead_letters": 1}
+
+
+class Desk:
+    """One pipeline with one dead letter."""
+
+    def __init__(self) -> None:
+        self.letters = 1
+
+    def status(self) -> list[dict[str, Any]]:
+        return [{**RUNNING, "dead_letters": self.letters}]
+
+    def resend(self, name: str) -> str:
+        if name != "bills":
+            raise ConfigError(f"there is no pipeline {name!r}")
+        self.letters, sent = 0, self.letters
+        return f"{sent} sent again"
+
+
+def test_pipelines_are_shown_and_pushed_and_their_dead_letters_sent_again(broker: Broker) -> None:
+    with browser_of(broker.bootstrap_servers, pipelines=Desk()) as asking:
+        assert asking.ask("pipelines") == [RUNNING]
+        assert asking.order("resend", name="bills") == (200, "1 sent again")
+        assert asking.ask("pipelines")[0]["dead_letters"] == 0
+        status, told = asking.order("resend", name="bill")
+        assert (status, told["error"]) == (502, "there is no pipeline 'bill'")
+        assert asking.send("GET", "/api/resend?name=bills")[0] == 405
+        assert asking.send("POST", "/api/resend", b"{}", Origin="http://elsewhere")[0] == 403
+        assert first_event(asking, "/api/live/pipelines")[0]["name"] == "bills"
+
+
+def first_event(asking: Browser, path: str) -> Any:
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", asking.door.port, timeout=60)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    line = answer.readline()
+    connection.close()
+    return json.loads(line.removeprefix(b"data: "))
+
+
+def test_a_console_without_pipelines_says_how_to_have_them(browser: Browser) -> None:
+    assert browser.ask("pipelines") is None
+    status, told = browser.order("resend", name="bills")
+    assert (status, told["error"]) == (400, "this console shows no pipelines; start it with --pipelines FILE|FOLDER")
