@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from interop.test_security import (  # the fixtures
     kafka,
 )
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from tests.certificates import Authority
 
 pytestmark = pytest.mark.usefixtures("quick_drivers")
 __all__ = ["authority", "clients", "endpoint", "kafka"]
@@ -85,17 +87,105 @@ def test_spark_reads_and_writes_over_sasl_ssl_and_keeps_no_secret(
         assert b"s-secret" not in text  # of the password, what no JSON writes otherwise
 
 
-def test_a_wrong_password_is_the_same_sentence_in_the_driver(clients: Clients, tmp_path: Path) -> None:
-    options = {f"kafka.{name}": value for name, value in clients.settings("PLAIN").items()}
-    options["kafka.sasl.password"] = "wr0ng-s3cret"
-    (tmp_path / "events").mkdir()
-    job = tmp_path / "job.py"
-    job.write_text(SPARK_JOB)
-    command = [sys.executable, str(job), json.dumps(options), "t", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode != 0
-    assert "refused the login by PLAIN as 'alice'" in done.stderr
+def mistakes(clients: Clients, expired: Broker, folder: Path) -> dict[str, tuple[dict[str, Any], str]]:
+    """What people do wrong, and what they are told."""
+    trusted = {"ssl.truststore.location": clients.authority.file}
+    by_tls = clients.settings("SSL")
+    return {
+        "a wrong password": (
+            clients.settings("PLAIN") | {"sasl.password": "wr0ng-s3cret"},
+            "refused the login by PLAIN as 'alice'",
+        ),
+        "an unknown authority": (
+            by_tls | {"ssl.truststore.location": Authority(folder).file},
+            "name its certificate with ssl.truststore.location",
+        ),
+        "an expired certificate": (
+            {"bootstrap.servers": expired.addresses["SSL"], "security.protocol": "SSL", **trusted},
+            "has expired, or one of those that signed it: have it renewed",
+        ),
+        "another host": (
+            {"bootstrap.servers": expired.addresses["OTHER"], "security.protocol": "SSL", **trusted},
+            "is not for '127.0.0.1': use a name that is in the certificate",
+        ),
+        "plaintext at a port for TLS": (
+            {"bootstrap.servers": by_tls["bootstrap.servers"]},
+            "set security.protocol=SSL, or SASL_SSL with a login",  # Kafka's answers, ours hangs up
+        ),
+        "TLS at a plaintext port": (
+            {"bootstrap.servers": clients.kafka.bootstrap_servers, "security.protocol": "SSL", **trusted},
+            "set security.protocol=PLAINTEXT",
+        ),
+    }
+
+
+MISTAKES = """
+import json, sys
+from pyspark.sql import SparkSession
+spark = (
+    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
+    .getOrCreate()
+)
+row = spark.sql("select cast('a' as binary) as value")
+
+def read(options):
+    spark.read.format("ottla").options(**options).option("subscribe", "t").load().collect()
+
+def write(options):
+    row.write.mode("append").format("ottla").options(**options).option("topic", "t").save()
+
+def write_once(options):
+    write(options | {"deliveryGuarantee": "exactly_once", "kafka.max.block.ms": "600000"})
+
+def read_on(options):
+    rows = spark.readStream.format("ottla").options(**options).option("subscribe", "t")
+    query = rows.load().writeStream.format("noop").option("checkpointLocation", sys.argv[2]).trigger(availableNow=True)
+    query.start().awaitTermination()
+
+for name, options in json.loads(sys.argv[1]).items():
+    for way in (read, read_on, write, write_once):
+        try:
+            way(options)
+            told = "nothing"
+        except Exception as error:
+            told = str(error)
+        print(json.dumps([name, way.__name__, told]), flush=True)
+"""
+
+
+def test_each_mistake_is_the_same_sentence_in_the_driver(clients: Clients, tmp_path: Path) -> None:
+    with with_bad_certificates(clients.authority) as expired:
+        known = mistakes(clients, expired, tmp_path)
+        options = {
+            name: {f"kafka.{key}": value for key, value in settings.items()} for name, (settings, _) in known.items()
+        }
+        job = tmp_path / "job.py"
+        job.write_text(MISTAKES)
+        command = [sys.executable, str(job), json.dumps(options), str(tmp_path / "checkpoint")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert len(told) == 6 * 4, done.stderr[-3000:]
+    for name, way, sentence in told:
+        assert known[name][1] in sentence, (name, way, sentence)
+        assert "Traceback" not in sentence
+        assert "deadLetterTopic" not in sentence
     assert "wr0ng-s3cret" not in done.stdout + done.stderr
+
+
+@contextmanager
+def with_bad_certificates(authority: Authority) -> Iterator[Broker]:
+    """One that nobody should believe."""
+    old, other = authority.certificate(expired=True), authority.certificate("other.example.org")
+    with Broker(
+        listen="SSL://127.0.0.1:0,OTHER://127.0.0.1:0",
+        listener_security_protocol_map="SSL:SSL,OTHER:SSL",
+        process=True,
+        **{
+            "listener.name.ssl.ssl.keystore.location": authority.write("old.pem", old.chain + old.key),
+            "listener.name.other.ssl.keystore.location": authority.write("other.pem", other.chain + other.key),
+        },
+    ) as broker:
+        yield broker
 
 
 def test_a_pipeline_goes_from_one_login_to_another_and_keeps_no_secret(
