@@ -26,6 +26,7 @@ MEANT: dict[str, frozenset[str]] = {
         {"list_commands", "get_command", "resolve_command", "format_commands", "invoke", "parse_args", "shell_complete"}
     ),
     "http.server.BaseHTTPRequestHandler": frozenset({"close_connection", "log_message", "protocol_version"}),
+    "logging.Formatter": frozenset({"format"}),
     "logging.Handler": frozenset({"handleError"}),
     "logging.LoggerAdapter": frozenset({"process"}),
     "pydantic.main.BaseModel": frozenset({"model_config"}),
