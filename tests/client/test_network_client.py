@@ -272,7 +272,6 @@ def test_the_error_of_whoever_waited_in_vain_names_address_reason_and_setting() 
     [
         "this looks like HTTP, not Kafka's protocol",
         "a frame of 1008813135 bytes was announced, more than the 104857600 allowed",
-        "",
     ],
 )
 def test_whoever_is_no_kafka_broker_is_not_waited_for(reason: str) -> None:
@@ -280,6 +279,21 @@ def test_whoever_is_no_kafka_broker_is_not_waited_for(reason: str) -> None:
     story.answers[ApiVersionsRequest] = None
     story.poll(2, timeout=0)
     story.selector.end(-1, reason)
+    story.poll()
+    with pytest.raises(NoBrokersAvailableError, match=r"not a Kafka broker: boot\.example\.org:9092"):
+        story.metadata.has_news(0)
+
+
+def test_who_hangs_up_without_a_word_may_be_about_to_end_and_who_does_it_again_is_no_kafka_broker() -> None:
+    story = Story()
+    story.answers[ApiVersionsRequest] = None
+    story.poll(2, timeout=0)
+    story.selector.end(-1)
+    story.poll()
+    assert story.metadata.has_news(0) is False
+    story.clock.advance(1)
+    story.poll(2, timeout=0)
+    story.selector.end(-1)
     story.poll()
     with pytest.raises(NoBrokersAvailableError, match=r"not a Kafka broker: boot\.example\.org:9092"):
         story.metadata.has_news(0)

@@ -47,6 +47,7 @@ PARTITIONS: Wrong = (
 )
 MANY: Wrong = (None, 5, "t", T0, [None], [5], ["t"], [("t", -1)], [("t", None)], [("t", "0")])
 SECONDS: Wrong = ("1", -1, float("nan"), [], b"1", True)
+COLUMNS: Wrong = (5, "value", b"value", [5], ["no"], [], ["value", "value"])
 FLAGS: Wrong = ("yes", None, 5)
 FUNCTIONS: Wrong = (5, "x", [])
 OFFSETS: Wrong = (
@@ -123,6 +124,7 @@ TIMEOUT = Argument(None, SECONDS)
 TOPIC = Argument("t", TOPICS)
 Methods = Mapping[str, Mapping[str, Argument]]
 
+CAPACITY = Argument(10, ("5", -1, 0, 1.5, None, [], True))
 PRODUCER: Methods = {
     "send": {
         "topic": TOPIC,
@@ -167,6 +169,7 @@ PRODUCER: Methods = {
     "transaction": {},
     "close": {"timeout": TIMEOUT},
     "snapshot": {},
+    "trace": {"capacity": CAPACITY},
 }
 CONSUMER: Methods = {
     "assign": {"partitions": Argument([T0], MANY)},
@@ -190,12 +193,13 @@ CONSUMER: Methods = {
         "timeout": Argument(0, (None, *SECONDS)),
         "max_bytes": Argument(None, BYTES),
         "include_headers": Argument(False, FLAGS),
-        "columns": Argument(None, (5, "value", b"value", [5], ["no"], [], ["value", "value"])),
+        "columns": Argument(None, COLUMNS),
     },
     "poll_columns": {
         "timeout": Argument(0, (None, *SECONDS)),
         "max_bytes": Argument(None, BYTES),
         "include_headers": Argument(False, FLAGS),
+        "columns": Argument(None, COLUMNS),
     },
     "position": {"partition": Argument(T0, PARTITIONS), "timeout": TIMEOUT},
     "resume": {"*partitions": Argument(T0, PARTITIONS)},
@@ -216,7 +220,7 @@ CONSUMER: Methods = {
     "subscription": {},
     "topic_id": {"topic": TOPIC},
     "topics": {"timeout": TIMEOUT},
-    "trace": {"capacity": Argument(10, ("5", -1, 0, 1.5, None, [], True))},
+    "trace": {"capacity": CAPACITY},
     "unsubscribe": {},
     "wakeup": {},
 }

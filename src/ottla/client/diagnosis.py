@@ -37,9 +37,12 @@ def meaning(reason: str, state: ConnectionState) -> str:
     return told or HASTY.get(state, "") or "the broker closed the connection"
 
 
-def is_foreign(reason: str) -> bool:
-    """Whether the peer is no Kafka broker, so that trying again will not help."""
-    return any(mark in reason for mark in FOREIGN)
+def is_foreign(reason: str, before: str) -> bool:
+    """Whether the peer is no Kafka broker, so that trying again will not help. `before` is why the last connection ended.
+
+    Who hangs up once may be a broker that was about to end; who does it each time is none.
+    """
+    return any(mark in reason for mark in FOREIGN) and (reason != HASTY_END or before == HASTY_END)
 
 
 def wants_login(protocol: str, mechanisms: Iterable[str]) -> str:

@@ -345,7 +345,8 @@ class NetworkClient:
         untold = self._states.state(node_id) is ConnectionState.READY and self.metadata.version == 0
         self._suspicions.note(node_id, reason, at_first_request=untold and self._authenticator is None)
         self._forget_connection(node_id)
-        refused, hopeless = isinstance(reason, Refusal), is_foreign(reason)
+        before = self._states.of(node_id).reason
+        refused, hopeless = isinstance(reason, Refusal), is_foreign(reason, before)
         self._states.disconnected(node_id, reason, now, hopeless=hopeless, refused=refused)
         done += lost(node_id, [*also, *self.in_flight_requests.clear(node_id)], reason, now)
         self.metadata.request_update()

@@ -52,6 +52,7 @@ class IndexFile:
         entries = array("i", data)
         big_endian(entries)
         self.saved = len(entries) // self.words
+        self._synced = -1
         return entries
 
     def save(self, columns: list[array[int]], *, sync: bool) -> None:
