@@ -138,7 +138,7 @@ PLANTED: dict[Plant, int] = {
     lets_who_was_started_again_join: 38,
     commits_while_too_few_are_in_sync: 0,
     serves_what_is_not_committed: 0,
-    takes_a_stale_proposal: 15,
+    takes_a_stale_proposal: 2930,
     answers_before_it_is_committed: 0,
     draws_its_directory_anew: 1,
 }

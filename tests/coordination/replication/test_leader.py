@@ -116,3 +116,17 @@ def test_older_metadata_that_come_late_change_nothing(leader: Leader) -> None:
 
 def test_who_has_no_copy_is_not_heard(leader: Leader) -> None:
     assert not leader.fetch(4, 10, 14, 101.0)
+
+
+def test_who_was_taken_out_of_sync_has_to_fetch_again_before_it_joins(leader: Leader) -> None:
+    fetch(leader, 2, 10)
+    fetch(leader, 3, 10)
+    leader.assign(replace(LED, partition_epoch=9, in_sync=frozenset({1, 2})), 10, 101.2)
+    assert leader.propose(ALIVE, 101.2) is None
+    leader.append(12)
+    fetch(leader, 2, 12, now=101.5)
+    assert leader.high_watermark == 12, "who may have lost its copy is not waited for"
+    fetch(leader, 3, 12, now=102.0)
+    proposal = leader.propose(ALIVE, 102.0)
+    assert proposal is not None
+    assert proposal.in_sync == {1, 2, 3}

@@ -7,7 +7,8 @@ While fewer are in sync than `min.insync.replicas` asks for, nothing is committe
 
 **Who joins** has everything up to the watermark *and* what the leader had when it began to lead: the watermark alone may lie
 far behind what was acknowledged, for a new leader knows it from its last fetch. And it must be the broker that is registered now: one
-that came back without its data fetched before it was registered again (KIP-903).
+that came back without its data fetched before it was registered again (KIP-903). Who was taken out of the set has to fetch again before
+it joins: the controller may know of a disk that has failed where the leader sees a broker that is there and lacks nothing.
 
 **Who leaves** was not at the leader's end at any time in the last `replica.lag.time.max.ms`. A follower at the end now is in sync
 however long it has not fetched.
@@ -104,9 +105,15 @@ class Leader:
         if assignment.leader_epoch > self.assignment.leader_epoch:
             self.epoch_start = log_end
             self.followers = {}
+        self._doubt(self.assignment.in_sync - assignment.in_sync)
         self.proposal = None
         self.assignment = assignment
         self._keep(assignment, now)
+
+    def _doubt(self, left: frozenset[int]) -> None:
+        """Whoever was taken out of sync may have lost its copy since its last fetch, as with a disk: let it fetch again first."""
+        for other in left & self.followers.keys():
+            self.followers[other] = RemoteReplica(start=self.followers[other].start)
 
     def _keep(self, assignment: Assignment, now: float) -> None:
         """Those who have a copy; who is in sync has a whole lag's time to show it."""
