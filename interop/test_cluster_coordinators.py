@@ -13,8 +13,9 @@ import pytest
 from interop.cluster import Node, OttlaNode, wait_for
 from interop.cluster_members import COPY, TOPICS, Copier, Member
 from interop.kafka_tools import Tools
-from interop.test_cluster_replicas import Cluster, Writer, read, reassign
+from interop.test_cluster_replicas import Cluster, read, reassign
 from interop.transactor import Transactor
+from interop.writer import Writer
 from ottla import Admin, NewTopic
 from ottla.java_hash import positive_java_hash
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -93,7 +94,7 @@ def test_a_group_goes_on_while_its_coordinator_moves_to_ours_is_killed_and_moves
     group = "movers"
     place = positive_java_hash(group) % COUNT
     with (
-        Writer(cluster, TOPICS) as writer,
+        cluster.writer(TOPICS) as writer,
         Member(cluster.address, group) as one,
         Member(cluster.address, group) as two,
     ):
@@ -127,7 +128,7 @@ def test_offsets_within_transactions_are_kept_by_ours_and_each_record_is_copied_
         admin.create_topics([NewTopic(COPY, replica_assignments={0: (OURS, OTHER)})])
     reassign(cluster, tools, tmp_path, OFFSETS, [OURS, OTHER], positive_java_hash(group) % COUNT)
     wait_for(lambda: coordinator(cluster, group) == OURS)
-    with Writer(cluster, TOPICS) as writer, Copier(cluster.address, group) as copier:
+    with cluster.writer(TOPICS) as writer, Copier(cluster.address, group) as copier:
         writer.go_on()
         wait_for(lambda: copied(cluster) > 20)
         cluster.nodes[OURS].kill()

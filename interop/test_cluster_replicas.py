@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,7 @@ from interop.java_writer import JavaWriter
 from interop.kafka_tools import Tools
 from interop.mixed_victim import MixedVictim
 from interop.transactor import Transactor
+from interop.writer import Writer
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.admin import ConfigResource
 from ottla.coordination.cluster.topic import PartitionState
@@ -39,68 +39,9 @@ from tests.checker.verdict import verdict
 KAFKA, OURS, OTHER = 2, 11, 12
 TOPICS = {"kafka-ours": (KAFKA, OURS), "ours-kafka": (OURS, KAFKA), "ours-ours": (OURS, OTHER)}
 """Leader and follower of each."""
-PACE_SECONDS = 0.002
 SESSION_SECONDS = int(SHORT["broker.session.timeout.ms"]) / 1000
 BY_RACK = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 RACKS = {KAFKA: "k", OURS: "a", OTHER: "b"}
-
-
-class Writer:
-    """Writes one number after the other to each topic, all of them once."""
-
-    def __init__(self, cluster: Cluster, topics: Sequence[str], address: str = "") -> None:
-        self._view = cluster.view
-        self._producer = ck.Producer(
-            {
-                "bootstrap.servers": address or cluster.address,
-                "enable.idempotence": True,
-                "linger.ms": 2,
-                "message.timeout.ms": 60_000,
-                "topic.metadata.refresh.interval.ms": 500,
-                "metadata.recovery.strategy": "none",  # as in `tests.checker.clients`
-            }
-        )
-        self._topics = topics
-        self.count = 0
-        self.acknowledged = dict.fromkeys(topics, 0)
-        self.failed: list[str] = []
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Writer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        assert not self._producer.flush(60)
-
-    def go_on(self, count: int = 50) -> None:
-        """Wait until more is acknowledged in each topic."""
-        enough = {topic: known + count for topic, known in self.acknowledged.items()}
-
-        def is_over() -> bool:
-            return bool(self.failed) or all(self.acknowledged[each] >= enough[each] for each in enough)
-
-        wait_for(is_over, lambda: f"{self.acknowledged} < {enough} of {self.count}: {self._view.told(self._topics)}")
-        assert not self.failed, (self.failed[:3], self.acknowledged, self.count)
-
-    def _run(self) -> None:
-        try:
-            while not self._over.wait(PACE_SECONDS):
-                for topic in self._topics:
-                    self._producer.produce(topic, b"%d" % self.count, partition=0, on_delivery=self._told)
-                self.count += 1
-                self._producer.poll(0)
-        except (ck.KafkaException, BufferError) as error:  # after which it writes nothing more
-            self.failed.append(str(error))
-
-    def _told(self, error: ck.KafkaError | None, message: ck.Message) -> None:
-        if error is not None:
-            self.failed.append(str(error))
-        else:
-            self.acknowledged[message.topic() or ""] += 1
 
 
 class Cluster:
@@ -110,6 +51,10 @@ class Cluster:
         self.address = kafka.bootstrap_servers
         self.nodes = nodes
         self.view = View(kafka)
+
+    def writer(self, topics: Sequence[str], address: str = "") -> Writer:
+        """One that says of the cluster what there is to say where it stands still."""
+        return Writer(address or self.address, topics, about=lambda: self.view.told(topics))
 
     def settle(self, topics: Mapping[str, Sequence[int]]) -> None:
         """Wait until all copies are in sync, and the same."""
@@ -209,7 +154,7 @@ def elect(cluster: Cluster, tools: Tools, topic: str, present: int, preferred: i
 def test_a_topic_moves_to_ours_and_back_while_it_is_written_to(cluster: Cluster, tools: Tools, tmp_path: Path) -> None:
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic("moving", replica_assignments={0: (KAFKA,)})])
-    with Writer(cluster, ["moving"]) as writer:
+    with cluster.writer(["moving"]) as writer:
         writer.go_on()
         for replicas in ([OURS], [OTHER, OURS]):
             reassign(cluster, tools, tmp_path, "moving", replicas)
@@ -266,7 +211,7 @@ def test_a_deleted_topic_goes_from_all_its_brokers(cluster: Cluster) -> None:
 def test_nothing_is_lost_and_nothing_twice_whoever_is_killed(cluster: Cluster, tmp_path: Path) -> None:
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic("java", replica_assignments=dict(enumerate(TOPICS.values())))])
-    with Writer(cluster, list(TOPICS)) as writer, JavaWriter(cluster.address, "java", tmp_path) as java:
+    with cluster.writer(list(TOPICS)) as writer, JavaWriter(cluster.address, "java", tmp_path) as java:
         writer.go_on()
         cluster.settle({})
         for victim in (OURS, KAFKA, OTHER):
@@ -394,7 +339,7 @@ def test_a_lost_disk_is_filled_again_from_the_copies_elsewhere(cluster: Cluster)
         admin.create_topics([NewTopic(topic, replica_assignments={0: each}) for topic, each in topics.items()])
     for topic, replicas in topics.items():
         cluster.wait_in_sync(topic, replicas)
-    with Writer(cluster, list(topics)) as writer:
+    with cluster.writer(list(topics)) as writer:
         writer.go_on()
         cluster.nodes[OURS].kill()
         cluster.nodes[OURS].lose_disk()
@@ -417,7 +362,7 @@ def test_what_is_led_is_written_and_read_on_while_the_only_controller_stands_sti
         )
     cluster.settle(topic)
     ours = cluster.nodes[OURS].address
-    with Writer(cluster, list(topic), ours) as writer:
+    with cluster.writer(list(topic), ours) as writer:
         writer.go_on()
         os.kill(kafka_cluster.process, signal.SIGSTOP)
         try:

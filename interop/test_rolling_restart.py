@@ -8,13 +8,13 @@ from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 
-import confluent_kafka as ck
 import pytest
 
 from interop.cluster import wait_for
 from interop.java_writer import JavaWriter
 from interop.test_cluster_replicas import read
 from interop.transactor import Transactor
+from interop.writer import Writer
 from ottla import Admin, Cluster, Consumer, NewTopic
 from ottla.errors import OttlaError
 from rivals.apache_kafka import fetch
@@ -23,57 +23,7 @@ NODES = (1, 2, 3)
 SINGLE, WHOLE = ([f"{name}-{node}" for node in NODES] for name in ("single", "whole"))
 """Topics, of which each node leads one."""
 PROTOCOLS = "classic", "consumer"
-SEVERAL = 50
-PACE_SECONDS = 0.002
 REQUEST_MS = 2000
-
-
-class Writer:
-    """librdkafka's idempotent producer, which writes one number after the other to each topic."""
-
-    def __init__(self, servers: str) -> None:
-        self._producer = ck.Producer(
-            {
-                "bootstrap.servers": servers,
-                "enable.idempotence": True,
-                "linger.ms": 2,
-                "message.timeout.ms": 60_000,
-                "request.timeout.ms": REQUEST_MS,
-                "topic.metadata.refresh.interval.ms": 500,
-            }
-        )
-        self.count = 0
-        self.acknowledged = dict.fromkeys(SINGLE, 0)
-        self.failed: list[str] = []
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Writer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        assert not self._producer.flush(60)
-
-    def go_on(self) -> None:
-        """Wait until more is acknowledged in each topic."""
-        enough = {topic: known + SEVERAL for topic, known in self.acknowledged.items()}
-        wait_for(lambda: all(self.acknowledged[each] >= enough[each] for each in enough), "it writes on")
-
-    def _run(self) -> None:
-        while not self._over.wait(PACE_SECONDS):
-            for topic in SINGLE:
-                self._producer.produce(topic, b"%d" % self.count, partition=0, on_delivery=self._told)
-            self.count += 1
-            self._producer.poll(0)
-
-    def _told(self, error: ck.KafkaError | None, message: ck.Message) -> None:
-        if error is not None:
-            self.failed.append(str(error))
-        else:
-            self.acknowledged[message.topic() or ""] += 1
 
 
 class Member:
@@ -123,7 +73,7 @@ class Crowd:
     """Idempotent producers of librdkafka's and Java's, transactions, and a group of each protocol."""
 
     def __init__(self, servers: str, folder: Path) -> None:
-        self.single = Writer(servers)
+        self.single = Writer(servers, SINGLE, request_timeout_ms=REQUEST_MS)
         self.whole = Transactor(servers, WHOLE, "whole", request_timeout_ms=REQUEST_MS)
         self.java = JavaWriter(servers, "java", folder, request_timeout_ms=REQUEST_MS)
         self.members = [Member(servers, each) for each in PROTOCOLS]

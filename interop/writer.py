@@ -1,0 +1,74 @@
+"""An idempotent producer of librdkafka's that goes on and on, whoever is killed, and knows what is acknowledged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import confluent_kafka as ck
+
+from interop.cluster import wait_for
+
+PACE_SECONDS = 0.002
+
+
+class Writer:
+    """Writes one number after the other to each topic, all of them once; `about` tells more where it stands still."""
+
+    def __init__(
+        self, address: str, topics: Sequence[str], about: Callable[[], str] = lambda: "", **settings: Any
+    ) -> None:
+        self._producer = ck.Producer(
+            {
+                "bootstrap.servers": address,
+                "enable.idempotence": True,
+                "linger.ms": 2,
+                "message.timeout.ms": 60_000,
+                "topic.metadata.refresh.interval.ms": 500,
+                "metadata.recovery.strategy": "none",  # as in `tests.checker.clients`
+                **{name.replace("_", "."): value for name, value in settings.items()},
+            }
+        )
+        self._topics = topics
+        self._about = about
+        self.count = 0
+        self.acknowledged = dict.fromkeys(topics, 0)
+        self.failed: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        assert not self._producer.flush(60)
+
+    def go_on(self, count: int = 50) -> None:
+        """Wait until more is acknowledged in each topic."""
+        enough = {topic: known + count for topic, known in self.acknowledged.items()}
+
+        def is_over() -> bool:
+            return bool(self.failed) or all(self.acknowledged[each] >= enough[each] for each in enough)
+
+        wait_for(is_over, lambda: f"{self.acknowledged} < {enough} of {self.count}: {self._about()}")
+        assert not self.failed, (self.failed[:3], self.acknowledged, self.count)
+
+    def _run(self) -> None:
+        try:
+            while not self._over.wait(PACE_SECONDS):
+                for topic in self._topics:
+                    self._producer.produce(topic, b"%d" % self.count, partition=0, on_delivery=self._told)
+                self.count += 1
+                self._producer.poll(0)
+        except (ck.KafkaException, BufferError) as error:  # after which it writes nothing more
+            self.failed.append(str(error))
+
+    def _told(self, error: ck.KafkaError | None, message: ck.Message) -> None:
+        if error is not None:
+            self.failed.append(str(error))
+        else:
+            self.acknowledged[message.topic() or ""] += 1
