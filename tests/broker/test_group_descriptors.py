@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import struct
 from collections.abc import Callable
 from contextlib import closing
@@ -14,16 +12,11 @@ import pytest
 from ottla.broker.embedded import Broker
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from tests.broker.descriptors import both_ends_of, open_descriptors
 from tests.broker.wire import Wire
 from tests.client.conftest import eventually
 
 MEMBERS = 100
-
-
-def open_descriptors() -> int:
-    """Of this process, in which the broker is, too; those of tests before this one are garbage by now."""
-    gc.collect()
-    return len(os.listdir("/proc/self/fd"))
 
 
 def beat(member: Wire, number: int, epoch: int) -> None:
@@ -59,24 +52,24 @@ def test_no_descriptor_is_left_of_a_hundred_members(
 ) -> None:
     wire.create("t")
     with Wire(broker.bootstrap_servers) as first:
-        beat(first, MEMBERS, 0)  # the log of the group stays open
-        before = open_descriptors()
+        beat(first, MEMBERS, 0)
         members = [Wire(broker.bootstrap_servers) for _ in range(MEMBERS)]
         for number, member in enumerate(members):
             beat(member, number, 0)
-        assert open_descriptors() >= before + 2 * MEMBERS
+        sockets = both_ends_of(member.socket for member in members)
+        assert len(sockets) == 2 * MEMBERS
         go(members)
-        eventually(lambda: open_descriptors() <= before)
+        eventually(lambda: not sockets & open_descriptors())
 
 
 def test_no_descriptor_is_left_of_members_that_waited_for_the_others_to_join(broker: Broker, wire: Wire) -> None:
     protocols = [JoinGroupRequestProtocol("range", b"")]
     join = JoinGroupRequest("c", 10_000, 60_000, "", None, "consumer", protocols)
     wire.ask(join, 3)  # leads, and never joins again: whoever comes waits for it
-    before = open_descriptors()
     members = [Wire(broker.bootstrap_servers) for _ in range(MEMBERS)]
     for member in members:
         member.send(join, 3)
-    eventually(lambda: open_descriptors() >= before + 2 * MEMBERS)
+    eventually(lambda: len(both_ends_of(member.socket for member in members)) == 2 * MEMBERS)
+    sockets = both_ends_of(member.socket for member in members)
     vanish(members)
-    eventually(lambda: open_descriptors() <= before)
+    eventually(lambda: not sockets & open_descriptors())
