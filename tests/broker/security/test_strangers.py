@@ -92,7 +92,7 @@ def test_of_many_half_handshakes_the_log_tells_few_and_then_their_number(
 
 
 def end_of(sock: socket.socket) -> str:
-    """This end of a connection, as the broker's log writes it."""
+    """Our end of a connection, as the broker's log writes it."""
     host, port = sock.getsockname()
     return f"{host}:{port}"
 
