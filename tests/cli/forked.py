@@ -22,8 +22,14 @@ from importlib import import_module
 from typing import IO, NamedTuple
 
 LOADED = (
-    *("ottla.broker.process", "ottla.cli.broker", "ottla.cli.consume", "ottla.cli.groups", "ottla.cli.log"),
-    *("ottla.cli.produce", "ottla.cli.storage", "ottla.cli.topics", "ottla.client.admin"),
+    *(
+        "ottla.broker.process",
+        "ottla.cli.broker",
+        "ottla.cli.records.consume",
+        "ottla.cli.groups.groups",
+        "ottla.cli.storage.log",
+    ),
+    *("ottla.cli.records.produce", "ottla.cli.storage.storage", "ottla.cli.topics", "ottla.client.admin"),
 )
 """What stands on these is loaded, too. Nothing of it starts a thread."""
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla import Admin, Broker, NewTopic, Producer, TopicPartition
-from ottla.cli.latencies import bound, class_of, histogram, percentile, summary
+from ottla.cli.benching.latencies import bound, class_of, histogram, percentile, summary
 from ottla.free_ports import free_port
 from ottla.model import LATEST
 from tests.cli.conftest import ottla, start

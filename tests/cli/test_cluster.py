@@ -10,10 +10,10 @@ import click
 import pytest
 
 from ottla import Admin
-from ottla.cli.cluster_disks import human
-from ottla.cli.cluster_members import COPIES_NOT, directory_of, left_by, place_of
-from ottla.cli.cluster_quorum import ago
-from ottla.cli.cluster_rows import broker_rows, partition_rows, totals_of
+from ottla.cli.clusters.disks import human
+from ottla.cli.clusters.members import COPIES_NOT, directory_of, left_by, place_of
+from ottla.cli.clusters.quorum import ago
+from ottla.cli.clusters.rows import broker_rows, partition_rows, totals_of
 from ottla.cli.main import main
 from ottla.client.admin import NewTopic, QuorumInfo, QuorumReplicaState
 from ottla.model import Node, PartitionInfo

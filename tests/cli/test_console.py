@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.cli.pipeline_desk import PipelineDesk
+from ottla.cli.pipelines.desk import PipelineDesk
 from ottla.errors import ConfigError
 from tests.cli.conftest import PATIENCE, ottla, start
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Broker, NewTopic
-from ottla.cli.contexts import ClusterContext, Contexts, contexts_file, read_contexts, write_contexts
+from ottla.cli.contexts.contexts import ClusterContext, Contexts, contexts_file, read_contexts, write_contexts
 from ottla.cli.main import main
 from tests.cli.conftest import OTTLA, PATIENCE
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Broker, Cluster, Consumer, NewTopic, OffsetAndMetadata, Producer, TopicPartition
-from ottla.cli import doctor_remote
-from ottla.cli.doctor_cluster import (
+from ottla.cli.doctor import remote as doctor_remote
+from ottla.cli.doctor.cluster import (
     GroupFacts,
     TopicFacts,
     TransactionFacts,
@@ -24,9 +24,9 @@ from ottla.cli.doctor_cluster import (
     topic_findings,
     transaction_findings,
 )
-from ottla.cli.doctor_data import DataFacts, data_findings
-from ottla.cli.doctor_findings import Finding, few, ok, problem, summary, warning
-from ottla.cli.doctor_machine import (
+from ottla.cli.doctor.data import DataFacts, data_findings
+from ottla.cli.doctor.findings import Finding, few, ok, problem, summary, warning
+from ottla.cli.doctor.machine import (
     MachineFacts,
     Requirement,
     disk_finding,
@@ -37,7 +37,7 @@ from ottla.cli.doctor_machine import (
     loops_finding,
     machine_findings,
 )
-from ottla.cli.doctor_network import (
+from ottla.cli.doctor.network import (
     AddressFacts,
     advertised_findings,
     bootstrap_finding,
@@ -312,7 +312,7 @@ def test_topics_groups_and_transactions_that_are_not_well_are_named(
             open_one.begin_transaction()
             open_one.send("short", b"open")
             open_one.flush()
-            monkeypatch.setattr("ottla.cli.doctor_cluster.LONG_MS", -1)
+            monkeypatch.setattr("ottla.cli.doctor.cluster.LONG_MS", -1)
             status, found = run("--bootstrap-server", at)
             open_one.abort_transaction()
     assert status == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.cli.group_timeline import GroupTimeline
+from ottla.cli.groups.timeline import GroupTimeline
 from ottla.client.admin import ConsumerGroupDescription, MemberDescription
 from ottla.model import Node, TopicPartition
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla.cli.pipeline_watch import Rows, table_of, watch
+from ottla.cli.pipelines.watch import Rows, table_of, watch
 
 COLUMNS = ("NAME", "STATE", "ROWS-IN")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ottla import Admin, NewTopic, Producer
-from ottla.cli.produce import lines_of
+from ottla.cli.records.produce import lines_of
 from tests.cli.conftest import OTTLA, PATIENCE, RunningBroker, ottla, start
 
 

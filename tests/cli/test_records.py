@@ -15,7 +15,7 @@ import pytest
 
 from ottla import Admin, NewTopic, Producer, TopicPartition
 from ottla.cli.main import main
-from ottla.cli.moments import moment_of
+from ottla.cli.records.moments import moment_of
 from tests.cli.conftest import OTTLA, PATIENCE, ottla
 
 Run = Callable[..., tuple[int, str, str]]

@@ -11,7 +11,7 @@ import pytest
 
 from ottla import Admin, NewTopic, Producer
 from ottla.cli.main import main
-from ottla.cli.sql import is_named
+from ottla.cli.records.sql import is_named
 
 Ask = Callable[..., tuple[int, str, str]]
 

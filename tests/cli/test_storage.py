@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from ottla.broker.controllers.bootstrap_checkpoint import read_bootstrap
-from ottla.cli.storage import storage
+from ottla.cli.storage.storage import storage
 from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.quorum.control_records import decode_control
 from ottla.digests import stretched

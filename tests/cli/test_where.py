@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla import Producer
-from ottla.cli.consume import consume
-from ottla.cli.where import condition
+from ottla.cli.records.consume import consume
+from ottla.cli.records.where import condition
 from tests.cli.conftest import ottla
 
 RECORD: Any = SimpleNamespace(

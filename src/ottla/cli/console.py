@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.options import bootstrap_server, client_settings, of_an_admin, read_as_usage, senseless, settings_option
-from ottla.cli.pipeline_desk import PipelineDesk
+from ottla.cli.pipelines.desk import PipelineDesk
 
 if TYPE_CHECKING:
     from ottla.console.server import Console

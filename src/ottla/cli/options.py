@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from ottla.cli.context_choice import CONTEXT_VARIABLE, chosen_context, completed
+from ottla.cli.contexts.choice import CONTEXT_VARIABLE, chosen_context, completed
 from ottla.errors import ConfigError, NotYetError
 from ottla.properties import read_properties
 
 if TYPE_CHECKING:
-    from ottla.cli.contexts import ClusterContext
+    from ottla.cli.contexts.contexts import ClusterContext
     from ottla.client.admin import Admin
     from ottla.model import TopicPartition
 

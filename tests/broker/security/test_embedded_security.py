@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from ottla import Admin, Broker, Producer
 from ottla.certificates import Authority
-from ottla.cli.certificates import certificates
+from ottla.cli.security.certificates import certificates
 from ottla.errors import AuthenticationError, ConfigError
 
 USERS = {"alice": 'pä"ss,\\w]ord', "bob": "b0b"}

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ottla import Broker, Consumer, TopicPartition
-from ottla.cli.pipeline import plan_of, planned
+from ottla.cli.pipelines.pipeline import plan_of, planned
 from ottla.pipelines import Pipeline
 from ottla.pipelines.file.reading import read_text
 from ottla.pipelines.manager.manager import Manager

@@ -1,0 +1,156 @@
+"""`ottla cluster elect | reassign | reassignments`: who leads and who has copies, changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from ottla.cli.clusters.directory_moves import DIRECTORIES, move_directories, named_directories
+from ottla.cli.clusters.move_plan import brokers_of, moves_of_file
+from ottla.cli.consent import ask, yes_option
+from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
+from ottla.cli.tables import aligned, show
+from ottla.cli.topics import admin_at
+
+if TYPE_CHECKING:
+    from ottla.client.admin import Admin
+    from ottla.model import TopicPartition
+
+UNDER_WAY = ("PARTITION", "REPLICAS", "ADDING", "REMOVING")
+PLAN = ("PARTITION", "FROM", "TO")
+WISHES = "say --topic with --to or with --broker and --log-dir, or --reassignment-json-file, or --cancel"
+
+
+@click.command()
+@bootstrap_server
+@click.option("--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, help="A topic, or some of its partitions.")
+@click.option("--all-topic-partitions", "everything", is_flag=True, help="Every partition.")
+@click.option(
+    "--election-type",
+    type=click.Choice(("preferred", "unclean"), case_sensitive=False),
+    default="preferred",
+    show_default=True,
+    help="Who shall lead: the first of the replicas, or any that lives.",
+)
+@yes_option
+@json_option
+@settings_option("client")
+def elect(
+    bootstrap_server: str,
+    topics: tuple[str, ...],
+    everything: bool,
+    election_type: str,
+    agreed: bool,
+    in_json: bool,
+    settings: tuple[str, ...],
+) -> None:
+    """Have partitions led by their preferred leader again, and print those that have another leader now.
+
+    An unclean election gives a partition without a leader to a copy that may lack records: those are lost.
+    """
+    if bool(topics) == everything:
+        raise senseless("name --topic, several times if need be, or --all-topic-partitions")
+    with admin_at(bootstrap_server, settings) as admin:
+        wanted = chosen_partitions(admin, topics) if topics else None
+        if election_type == "unclean":
+            ask("Records that the new leaders lack are lost. Elect?", agreed=agreed)
+        elected = sorted(admin.elect_leaders(election_type.upper(), wanted))
+        leaders = leaders_of(admin, elected)
+    if elected or in_json:
+        show(("PARTITION", "LEADER"), [(str(tp), leaders[tp]) for tp in elected], in_json=in_json)
+
+
+@click.command()
+@bootstrap_server
+@click.option("--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, help="A topic, or some of its partitions.")
+@click.option("--to", "brokers", metavar="ID,...", help="The brokers that shall have it, the preferred leader first.")
+@click.option("--reassignment-json-file", "file", metavar="FILE", type=click.Path(), help="A plan of Kafka's own tool.")
+@click.option("--broker", "holder", metavar="ID", type=click.IntRange(0), help="The broker of --log-dir.")
+@click.option("--log-dir", "directory", metavar="DIR", help="Where that broker shall have its copies of --topic.")
+@click.option("--cancel", is_flag=True, help="Stop moves that are under way, of --topic or of all.")
+@yes_option
+@json_option
+@settings_option("client")
+def reassign(
+    bootstrap_server: str,
+    topics: tuple[str, ...],
+    brokers: str | None,
+    file: str | None,
+    holder: int | None,
+    directory: str | None,
+    cancel: bool,
+    agreed: bool,
+    in_json: bool,
+    settings: tuple[str, ...],
+) -> None:
+    """Begin to move partitions to other brokers, or to other directories of theirs. What will be is shown, and asked for; as JSON it is printed when it has begun.
+
+    The move goes on when this returns: ottla cluster reassignments shows what is under way between brokers, log-dirs --topic between directories.
+    """
+    asked = (brokers is not None, file is not None, directory is not None, cancel)
+    named = brokers is not None or directory is not None
+    if sum(asked) != 1 or (topics and file) or (named and not topics) or (holder is None) != (directory is None):
+        raise senseless(WISHES)
+    to = brokers_of(brokers) if brokers is not None else ()
+    plan = moves_of_file(file) if file is not None else {}
+    planned = {tp: each.replicas for tp, each in plan.items()}
+    with admin_at(bootstrap_server, settings) as admin:
+        chosen = chosen_partitions(admin, topics) if topics else None
+        if directory is not None and holder is not None:
+            copies = {(tp, holder): directory for tp in chosen or ()}
+            rows = move_directories(admin, copies, agreed=agreed, in_json=in_json)
+            if in_json:
+                show(DIRECTORIES, rows, in_json=True)
+            return
+        replicas_of(admin, planned)
+        moved = move_directories(admin, named_directories(plan), agreed=agreed, in_json=in_json)
+        under_way = admin.list_partition_reassignments(chosen) if cancel else {}
+        wanted = {**planned, **dict.fromkeys(under_way, None), **dict.fromkeys(chosen or () if to else (), to)}
+        now = replicas_of(admin, wanted)
+        changed = {tp: then for tp, then in wanted.items() if then != now[tp]}
+        if not changed and not moved:
+            click.echo("nothing is to be moved: it is so already", err=True)
+        elif changed:
+            shown = [(str(tp), now[tp], target or "(stop)") for tp, target in sorted_plan(changed)]
+            click.echo(aligned(PLAN, shown), err=in_json)
+            ask("Begin?" if not cancel else "Stop these moves?", agreed=agreed)
+            admin.alter_partition_reassignments(changed)
+    if in_json:
+        show(PLAN, [(str(tp), now[tp], target) for tp, target in sorted_plan(changed)], in_json=True)
+
+
+@click.command()
+@bootstrap_server
+@json_option
+@settings_option("client")
+def reassignments(bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
+    """Print the moves that are under way."""
+    with admin_at(bootstrap_server, settings) as admin:
+        found = admin.list_partition_reassignments()
+    rows = [(str(tp), m.replicas, m.adding_replicas, m.removing_replicas) for tp, m in sorted(found.items())]
+    if rows or in_json:
+        show(UNDER_WAY, rows, in_json=in_json)
+
+
+def sorted_plan(
+    plan: Mapping[TopicPartition, Sequence[int] | None],
+) -> list[tuple[TopicPartition, Sequence[int] | None]]:
+    return sorted(plan.items(), key=lambda item: item[0])
+
+
+def leaders_of(admin: Admin, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    topics = admin.describe_topics({tp.topic for tp in partitions}).values()
+    known = {(p.topic, p.partition): p.leader for topic in topics for p in topic.partitions}
+    return {tp: known[tp] for tp in partitions}
+
+
+def replicas_of(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, tuple[int, ...]]:
+    """Who has them now; one that is not there is an error."""
+    topics = admin.describe_topics({tp.topic for tp in partitions}).values()
+    known = {(p.topic, p.partition): p.replicas for topic in topics for p in topic.partitions}
+    for tp in partitions:
+        if tp not in known:
+            raise click.ClickException(f"topic {tp.topic!r} has no partition {tp.partition}")
+    return {tp: known[tp] for tp in partitions}

@@ -1,0 +1,175 @@
+"""`ottla doctor`: what commonly goes wrong, looked at in one go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from ottla.cli.doctor.cluster import group_findings, partition_finding, topic_findings, transaction_findings
+from ottla.cli.doctor.data import data_findings
+from ottla.cli.doctor.findings import COLUMNS, OK, PROBLEM, WARNING, Finding, summary, warning
+from ottla.cli.doctor.machine import disk_finding, machine_findings
+from ottla.cli.doctor.network import advertised_findings, bootstrap_finding, clock_finding, kind_finding, talk_finding
+from ottla.cli.options import (
+    CONTEXT,
+    FILE,
+    bootstrap_server,
+    json_option,
+    read_as_usage,
+    settings_of_file,
+    settings_option,
+)
+from ottla.cli.tables import show
+from ottla.cli.topics import admin_at
+from ottla.errors import ConfigError, OttlaError
+
+if TYPE_CHECKING:
+    from ottla.cli.doctor.network import AddressFacts
+    from ottla.client.admin import Admin
+
+COLOURS = {OK: "green", WARNING: "yellow", PROBLEM: "red"}
+ILL = 1
+
+
+@click.command()
+@bootstrap_server
+@click.option(
+    "--data-dir", metavar="DIR", type=click.Path(path_type=Path), help="A broker's data directory, to look at."
+)
+@click.option("--verify", "thorough", is_flag=True, help="Every byte of --data-dir, not headers alone.")
+@json_option
+@settings_option("client")
+def doctor(
+    bootstrap_server: str, data_dir: Path | None, thorough: bool, in_json: bool, settings: tuple[str, ...]
+) -> None:
+    """Look at this machine, the way to a cluster, the cluster and a data directory, and say what is wrong and what helps.
+
+    Nothing is changed. The exit status is 1 if there is a problem; warnings leave it at 0.
+    """
+    findings: list[Finding] = []
+    for each in all_findings(bootstrap_server, data_dir, settings, thorough=thorough):
+        findings.append(each)
+        if not in_json:
+            click.echo(line_of(each))
+    if in_json:
+        show(COLUMNS, findings, in_json=True)
+    else:
+        click.echo(f"\n{summary(findings)}")
+    if any(each.level == PROBLEM for each in findings):
+        raise click.exceptions.Exit(ILL)
+
+
+def line_of(finding: Finding) -> str:
+    """A finding as one sentence."""
+    level = click.style(f"{finding.level:<7}", fg=COLOURS[finding.level])
+    return f"{level}  {finding.check:<12}  {finding.seen}" + (f"; {finding.remedy}" if finding.remedy else "")
+
+
+def all_findings(
+    bootstrap: str, data_dir: Path | None, settings: tuple[str, ...], *, thorough: bool
+) -> Iterator[Finding]:
+    """From here to there; what is behind something that fails is not looked at."""
+    from ottla.cli.doctor.local import look_at_data, look_at_machine
+
+    yield from machine_findings(look_at_machine())
+    if data_dir is not None:
+        yield from data_findings(look_at_data(data_dir, thorough=thorough))
+    with admin_at(bootstrap, settings) as admin:
+        yield from way_findings(admin, is_default=nobody_said_where())
+
+
+def nobody_said_where() -> bool:
+    """Whether the address is that which is taken where nothing says one."""
+    context = click.get_current_context()
+    said = context.get_parameter_source("bootstrap_server") is not ParameterSource.DEFAULT
+    of_file = "bootstrap.servers" in settings_of_file(context.meta.get(FILE))
+    return not (said or of_file or context.meta.get(CONTEXT))
+
+
+def way_findings(admin: Admin, *, is_default: bool) -> Iterator[Finding]:
+    """The way to the cluster, and the cluster if there is one."""
+    from ottla.cli.doctor.remote import look_at_addresses
+    from ottla.client.bootstrap import parse_address
+
+    protocol = admin.config.security_protocol
+    with read_as_usage():
+        asked = look_at_addresses(parse_address(each, protocol) for each in admin.config.bootstrap_servers)
+    yield from (bootstrap_finding(each, is_default=is_default) for each in asked)
+    if all(each.trouble for each in asked):
+        return
+    error = None
+    try:
+        admin.describe_cluster()
+    except ConfigError:
+        raise
+    except OttlaError as refusal:
+        error = str(refusal)
+    yield talk_finding(error, protocol, is_default=is_default)
+    if error is None:
+        yield from cluster_findings(admin, asked)
+
+
+def cluster_findings(admin: Admin, asked: list[AddressFacts]) -> Iterator[Finding]:
+    """One look after the other."""
+    from ottla.cli.doctor import remote as remote
+
+    now_ms = time.time_ns() // 1_000_000
+    nodes = admin.describe_cluster().nodes
+    found = remote.look_at_addresses((node.host, node.port) for node in nodes)
+    brokers = dict(zip((node.node_id for node in nodes), found, strict=True))
+    is_ottla = None
+    try:
+        is_ottla, runs = remote.look_at_kind(admin)
+        yield kind_finding(is_ottla=is_ottla, metadata_version=runs)
+    except OttlaError as error:
+        yield unseen("broker", error)
+    yield from advertised_findings(brokers, asked)
+    yield from looked("clock", lambda: [clock_finding(*told)] if (told := remote.look_at_clock(admin)) else [])
+    if any(each.trouble for each in brokers.values()):
+        yield warning("cluster", "not all brokers are reached, so the rest may be missing or late", "mend that first")
+    topics = None
+    try:
+        topics = remote.look_at_topics(admin)
+    except OttlaError as error:
+        yield unseen("topics", error)
+    partitions = [each for topic in topics or () for each in topic.partitions]
+    if topics is not None:
+        yield from partition_finding(partitions)
+        yield from topic_findings(topics, len(nodes), refuses=is_ottla is True and len(nodes) == 1)
+    yield from looked("groups", lambda: group_findings(*remote.look_at_groups(admin, partitions)))
+    yield from looked(
+        "transactions",
+        lambda: transaction_findings(
+            list(remote.look_at_transactions(admin, now_ms)), remote.look_for_hanging(admin, partitions, now_ms)
+        ),
+    )
+    yield from looked("disk", lambda: disk_findings(admin))
+
+
+def disk_findings(admin: Admin) -> list[Finding]:
+    """The volumes of the brokers that tell of them."""
+    return [
+        disk_finding("disk", f"{path} of broker {broker}", directory.usable_bytes, directory.total_bytes)
+        for broker, directories in sorted(admin.describe_log_dirs().items())
+        for path, directory in sorted(directories.items())
+        if directory.usable_bytes is not None and directory.total_bytes is not None
+    ]
+
+
+def looked(check: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+    """What a look finds; one that fails, such as for want of permission, leaves the others alone."""
+    try:
+        return look()
+    except OttlaError as error:
+        return [unseen(check, error)]
+
+
+def unseen(check: str, error: OttlaError) -> Finding:
+    denied = "AUTHORIZATION" in str(error)
+    remedy = "allow this user to describe it: ottla acls create" if denied else "try again, and see the broker's log"
+    return warning(check, f"could not be looked at: {error}", remedy)

@@ -1,0 +1,1 @@
+"""`ottla groups`: described, watched, drawn as a time line, and their offsets moved."""

@@ -1,0 +1,159 @@
+"""`ottla groups list | describe | watch | reset-offsets | delete-offsets | delete`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ottla.cli.groups import rows as rows_of
+from ottla.cli.groups.reset import reset_offsets
+from ottla.cli.groups.watch import watch
+from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
+from ottla.cli.tables import show
+from ottla.cli.topics import admin_at
+from ottla.cli.verbs import Verbs
+
+if TYPE_CHECKING:
+    from ottla.client.admin import Admin, ConsumerGroupDescription
+    from ottla.model import OffsetAndMetadata, TopicPartition
+
+REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+
+
+@click.group(cls=Verbs)
+def groups() -> None:
+    """List, describe and watch consumer groups, and move their offsets."""
+
+
+@groups.command("list")
+@bootstrap_server
+@click.option("--state", "states", metavar="STATE", multiple=True, help="Only groups in this state, such as Empty.")
+@click.option("--type", "types", metavar="TYPE", multiple=True, help="Only groups of this type: classic or consumer.")
+@click.option("--verbose", is_flag=True, help="With type and state.")
+@json_option
+@settings_option("client")
+def list_groups(
+    bootstrap_server: str,
+    states: tuple[str, ...],
+    types: tuple[str, ...],
+    verbose: bool,
+    in_json: bool,
+    settings: tuple[str, ...],
+) -> None:
+    """Print the names of all consumer groups, one a line."""
+    with admin_at(bootstrap_server, settings) as admin:
+        found = admin.list_consumer_groups(states=states, types=types)
+    if verbose or in_json:
+        show(("GROUP", "TYPE", "STATE"), [(each.group_id, each.type, each.state) for each in found], in_json=in_json)
+        return
+    for listing in found:
+        click.echo(listing.group_id)
+
+
+@groups.command()
+@click.argument("names", metavar="[GROUP]...", nargs=-1)
+@bootstrap_server
+@click.option("--all-groups", is_flag=True, help="Every group.")
+@click.option("--members", is_flag=True, help="A row for each member.")
+@click.option("--state", is_flag=True, help="A row for each group.")
+@click.option("--verbose", is_flag=True, help="With epochs, and what each member has.")
+@json_option
+@settings_option("client")
+def describe(
+    names: tuple[str, ...],
+    bootstrap_server: str,
+    all_groups: bool,
+    members: bool,
+    state: bool,
+    verbose: bool,
+    in_json: bool,
+    settings: tuple[str, ...],
+) -> None:
+    """Print how far groups have read each partition, and who reads it."""
+    if bool(names) == all_groups:
+        raise senseless("name a GROUP, several, or none with --all-groups")
+    if members and state:
+        raise senseless("--members and --state exclude each other")
+    with admin_at(bootstrap_server, settings) as admin:
+        known = [each.group_id for each in admin.list_consumer_groups()] if all_groups else names
+        found = list(admin.describe_consumer_groups(known).values())
+        view = state_view if state else members_view if members else offsets_view
+        columns, rows = view(admin, found, verbose)
+    if not in_json:
+        say_what_is_unusual(found)
+    show(columns, rows, in_json=in_json)
+
+
+def offsets_view(
+    admin: Admin, groups: Sequence[ConsumerGroupDescription], verbose: bool
+) -> tuple[Sequence[str], list[rows_of.Row]]:
+    columns = rows_of.columns_of(rows_of.OFFSETS, rows_of.OFFSETS_VERBOSE, verbose=verbose)
+    rows: list[rows_of.Row] = []
+    for group in groups:
+        committed, ends = positions_of(admin, group)
+        rows += rows_of.offset_rows(group, committed, ends, verbose=verbose)
+    return columns, rows
+
+
+def members_view(
+    admin: Admin, groups: Sequence[ConsumerGroupDescription], verbose: bool
+) -> tuple[Sequence[str], list[rows_of.Row]]:
+    columns = rows_of.columns_of(rows_of.MEMBERS, rows_of.MEMBERS_VERBOSE, verbose=verbose)
+    return columns, [row for group in groups for row in rows_of.member_rows(group, verbose=verbose)]
+
+
+def state_view(
+    admin: Admin, groups: Sequence[ConsumerGroupDescription], verbose: bool
+) -> tuple[Sequence[str], list[rows_of.Row]]:
+    columns = rows_of.columns_of(rows_of.STATE, rows_of.STATE_VERBOSE, verbose=verbose)
+    return columns, [rows_of.state_row(group, verbose=verbose) for group in groups]
+
+
+def positions_of(
+    admin: Admin, group: ConsumerGroupDescription
+) -> tuple[dict[TopicPartition, OffsetAndMetadata], dict[TopicPartition, int]]:
+    """What the group has committed, and where the partitions it reads or has read end, as far as there are such."""
+    from ottla.model import LATEST
+
+    committed = admin.list_consumer_group_offsets(group.group_id)
+    topics = admin.list_topics(internal=True)
+    asked = [tp for tp in {*committed, *rows_of.owners_of(group)} if tp.topic in topics]
+    found = admin.list_offsets(dict.fromkeys(asked, LATEST))
+    return committed, {tp: at.offset for tp, at in found.items()}
+
+
+def say_what_is_unusual(groups: Sequence[ConsumerGroupDescription]) -> None:
+    """On standard error, as Kafka's tool does."""
+    for group in groups:
+        if group.state == "Empty":
+            click.echo(f"Consumer group '{group.group_id}' has no active members.", err=True)
+        elif group.state in REBALANCING:
+            click.echo(f"Warning: Consumer group '{group.group_id}' is rebalancing.", err=True)
+
+
+@groups.command()
+@click.argument("names", metavar="GROUP...", nargs=-1, required=True)
+@bootstrap_server
+@settings_option("client")
+def delete(names: tuple[str, ...], bootstrap_server: str, settings: tuple[str, ...]) -> None:
+    """Forget groups that have no members, and what they committed."""
+    with admin_at(bootstrap_server, settings) as admin:
+        admin.delete_consumer_groups(names)
+
+
+@groups.command("delete-offsets")
+@click.argument("group")
+@bootstrap_server
+@click.option("--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, required=True, help="Whose offsets.")
+@settings_option("client")
+def delete_offsets(group: str, bootstrap_server: str, topics: tuple[str, ...], settings: tuple[str, ...]) -> None:
+    """Forget what GROUP committed for topics, or for some of their partitions."""
+    with admin_at(bootstrap_server, settings) as admin:
+        admin.delete_consumer_group_offsets(group, chosen_partitions(admin, topics))
+
+
+commands: tuple[Callable[..., Any], ...] = (watch, reset_offsets)
+for command in commands:
+    groups.add_command(command)  # type: ignore[arg-type]

@@ -1,0 +1,140 @@
+"""`ottla groups watch`: a group as it changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from ottla.cli.groups.rows import listed, owners_of
+from ottla.cli.groups.timeline import GroupTimeline, name_of
+from ottla.cli.live import LiveView, panel
+from ottla.cli.options import bootstrap_server, json_lines_option, settings_option
+from ottla.cli.topics import admin_at
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ottla.client.admin import Admin, ConsumerGroupDescription
+    from ottla.model import TopicPartition
+
+MOST_COLUMNS = 16
+"""With more partitions each member lists its own."""
+LAG_SECONDS = 1.0
+"""How often offsets are looked up; the group itself is at every turn."""
+
+
+class Watched:
+    """The group as last seen."""
+
+    def __init__(self, admin: Admin, group_id: str) -> None:
+        self._admin = admin
+        self._group_id = group_id
+        self._offsets_at = float("-inf")
+        self._timeline = GroupTimeline()
+        self.lags: Mapping[TopicPartition, int | None] = {}
+        self.group = admin.describe_consumer_groups([group_id])[group_id]
+
+    def look(self, now: float) -> list[str]:
+        """Look again; returns what has changed."""
+        self.group = self._admin.describe_consumer_groups([self._group_id])[self._group_id]
+        if now - self._offsets_at >= LAG_SECONDS:
+            self._offsets_at = now
+            self.lags = lags_of(self._admin, self.group)
+        return self._timeline.changes(self.group)
+
+    def draw(self, lines: Iterable[str]) -> RenderableType:
+        from rich.console import Group
+
+        return Group(headline(self.group, self.lags), matrix(self.group, self.lags), panel("time line", lines))
+
+
+@click.command()
+@click.argument("group")
+@bootstrap_server
+@click.option("--interval", type=click.FloatRange(0.02), default=0.25, show_default=True, help="Seconds between looks.")
+@click.option("--seconds", type=click.FloatRange(0), help="End after so long; otherwise with Ctrl-C.")
+@json_lines_option
+@settings_option("client")
+def watch(
+    group: str,
+    bootstrap_server: str,
+    interval: float,
+    seconds: float | None,
+    in_json: bool,
+    settings: tuple[str, ...],
+) -> None:
+    """Watch GROUP: its state, who has which partition, lag, and what changed when.
+
+    In a terminal a picture that is drawn anew; elsewhere a line for each change.
+    """
+    with admin_at(bootstrap_server, settings) as admin:
+        watched = Watched(admin, group)
+        view = LiveView(watched.draw, in_json=in_json)
+        end = time.monotonic() + (float("inf") if seconds is None else seconds)
+        with view.open():
+            while (now := time.monotonic()) < end:
+                for change in watched.look(now):
+                    now_is = watched.group
+                    view.tell(change, group=group, state=now_is.state, members=len(now_is.members))
+                view.refresh()
+                time.sleep(max(0.0, min(interval, end - time.monotonic())))
+
+
+def lags_of(admin: Admin, group: ConsumerGroupDescription) -> dict[TopicPartition, int | None]:
+    """How far the committed offset of each partition is behind its end; None without one."""
+    from ottla.cli.groups.groups import positions_of
+
+    committed, ends = positions_of(admin, group)
+    partitions = sorted({*committed, *owners_of(group)})
+    return {tp: ends[tp] - committed[tp].offset if tp in committed and tp in ends else None for tp in partitions}
+
+
+def headline(group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int | None]) -> RenderableType:
+    from rich.text import Text
+
+    style = "bold green" if group.state == "Stable" else "bold yellow"
+    lag = sum(each or 0 for each in lags.values())
+    protocol = group.partition_assignor or "no assignor yet"
+    return Text.assemble(
+        (group.group_id, "bold"),
+        "  ",
+        (group.state, style),
+        f"  {group.type} · {protocol} · coordinator {group.coordinator} · {len(group.members)} members · lag {lag}",
+    )
+
+
+def matrix(group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int | None]) -> RenderableType:
+    """Members by partitions: the lag where a member has one, a dot where not."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    partitions = sorted({*lags, *owners_of(group)})
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("MEMBER")
+    table.add_column("HOST", style="dim")
+    wide = len(partitions) <= MOST_COLUMNS
+    for tp in partitions if wide else ():
+        table.add_column(str(tp), justify="right")
+    if not wide:
+        table.add_column("PARTITIONS")
+    table.add_column("LAG", justify="right", style="bold")
+    for member in sorted(group.members, key=name_of):
+        mine = set(member.assignment)
+        total = sum(lags.get(tp) or 0 for tp in mine)
+        cells = [cell(tp in mine, lags.get(tp)) for tp in partitions] if wide else [listed(mine)]
+        table.add_row(escape(name_of(member)), member.host, *cells, str(total))
+    nobodys = [tp for tp in partitions if tp not in owners_of(group)]
+    if nobodys:
+        cells = [cell(tp in nobodys, lags.get(tp)) for tp in partitions] if wide else [listed(nobodys)]
+        table.add_row("nobody", "", *cells, str(sum(lags.get(tp) or 0 for tp in nobodys)), style="yellow")
+    return table
+
+
+def cell(is_mine: bool, lag: int | None) -> str:
+    if not is_mine:
+        return "[dim]·[/]"
+    return "[bold]?[/]" if lag is None else f"[bold]{lag}[/]"

@@ -1,0 +1,1 @@
+"""`ottla mirror`: a cluster that follows another."""

@@ -1,0 +1,199 @@
+"""`ottla pipeline run | validate | plan | list | schema`; what is asked of a running manager is in `pipeline_control`."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from ottla.cli.options import json_lines_option, json_option
+from ottla.cli.pipelines import control as pipeline_control
+from ottla.cli.pipelines.connector import clean, new_connector
+from ottla.cli.pipelines.options import chosen, master_option, names_option, one_of, told_line_by_line, where_option
+from ottla.cli.tables import show
+from ottla.cli.verbs import Verbs
+
+if TYPE_CHECKING:
+    from ottla.pipelines.manager.build import Built
+    from ottla.pipelines.manager.home import Home
+
+PLAN = ("NAME", "STEPS", "SINK", "PROMISE", "CHECKPOINT", "BEGINS")
+MISTAKES = ("FILE", "LINE", "COLUMN", "MISTAKE")
+
+
+@click.group(cls=Verbs)
+def pipeline() -> None:
+    """Run and check pipelines that are written in files."""
+
+
+@pipeline.command()
+@where_option
+@click.option("--once", is_flag=True, help="Only what is there now.")
+@names_option
+@master_option
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    default="127.0.0.1:0",
+    help="Where Kafka Connect's REST interface and tables are served.  [default: a free port of 127.0.0.1]",
+)
+@json_lines_option
+def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, listen: str, in_json: bool) -> None:
+    """Run the pipelines of a file, or of all files of a folder, until Ctrl-C."""
+    from ottla.cli.pipelines.view import view_of
+    from ottla.pipelines.file.reading import read_pipelines
+    from ottla.pipelines.manager.control import controlled
+    from ottla.pipelines.manager.manager import Manager
+    from ottla.pipelines.manager.preparation import prepared
+    from ottla.pipelines.manager.session import session_for
+    from ottla.spark.class_archive import have_archive_made
+
+    with told_line_by_line():
+        reads = chosen(read_pipelines(where), names)
+        with prepared(reads) as homes:
+            spark = session_for(reads, master)
+            have_archive_made()
+            with view_of([read.name for read in reads], in_json=in_json) as tell, ended_by_signals() as on_signal:
+                manager = Manager(
+                    reads,
+                    spark,
+                    homes,
+                    once=once,
+                    tell=tell,
+                    read_again=lambda name: one_of(read_pipelines(where), name),
+                )
+                on_signal(manager.stop)
+                with controlled(manager, listen):
+                    well = manager.run()
+        spark.stop()
+    click.get_current_context().exit(0 if well else 1)
+
+
+@pipeline.command()
+@where_option
+@names_option
+@master_option
+@json_option
+def plan(where: Path, names: tuple[str, ...], master: str | None, in_json: bool) -> None:
+    """Show what would run: the columns after each step, and where state and checkpoints lie."""
+    from ottla.pipelines.file.reading import checkpoints_of, read_pipelines
+    from ottla.pipelines.manager.home import Home
+    from ottla.pipelines.manager.manager import build_all
+    from ottla.pipelines.manager.session import session_for
+
+    with told_line_by_line():
+        reads = chosen(read_pipelines(where), names)
+        spark = session_for(reads, master)
+        homes = {read.name: Home(checkpoints_of(read), read.name) for read in reads}
+        plans = [plan_of(built, homes[built.read.name]) for built in build_all(reads, spark, homes)]
+        spark.stop()
+    if in_json:
+        show(PLAN, plans, in_json=True)
+        return
+    for each in plans:
+        click.echo("\n".join(planned(each)) + "\n")
+
+
+@pipeline.command("list")
+@where_option
+@json_option
+def list_pipelines(where: Path, in_json: bool) -> None:
+    """Print the pipelines of a file or a folder with their sources and sinks."""
+    from ottla.pipelines.file.reading import read_pipelines
+
+    with told_line_by_line():
+        reads = read_pipelines(where)
+    rows = [(r.name, r.model.source.describe(), r.model.sink.describe(), r.document.file) for r in reads]
+    show(("NAME", "SOURCE", "SINK", "FILE"), rows, in_json=in_json)
+
+
+class Plan(NamedTuple):
+    """What a pipeline would do, under PLAN's headings."""
+
+    name: str
+    steps: list[dict[str, Any]]
+    sink: str
+    promise: str
+    checkpoint: str
+    begins: str
+
+
+def plan_of(built: Built, home: Home) -> Plan:
+    steps = [
+        {"step": name, "columns": {field.name: field.dataType.simpleString() for field in schema.fields}}
+        for name, schema in built.steps
+    ]
+    sink = built.read.model.sink
+    begins = home.refusal(built.fingerprint) or ("begins anew" if home.is_new else "goes on where it was")
+    return Plan(built.read.name, steps, sink.describe(), sink.promise(), str(home.checkpoint), begins)
+
+
+def planned(plan: Plan) -> Iterator[str]:
+    """The plan as a person reads it."""
+    yield plan.name
+    for each in plan.steps:
+        yield f"  {each['step']}"
+        yield "    " + ", ".join(f"{name} {kind}" for name, kind in each["columns"].items())
+    yield f"  to {plan.sink}, {plan.promise}"
+    yield f"  checkpoint {plan.checkpoint}: {plan.begins}"
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[Callable[[Callable[[], None]], None]]:
+    """Have Ctrl-C and SIGTERM end what is given, in order; until there is something, they end the command."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def set_up(stop: Callable[[], None]) -> None:
+        for number in before:
+            signal.signal(number, lambda *_: stop())
+
+    try:
+        yield set_up
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@pipeline.command()
+@where_option
+@json_option
+def validate(where: Path, in_json: bool) -> None:
+    """Check a pipeline file, or all of a folder, and say what is wrong with them and where."""
+    from ottla.pipelines.file.reading import read_pipelines
+
+    if in_json:
+        mistakes = mistakes_in(where)
+        show(MISTAKES, mistakes, in_json=True)
+        click.get_current_context().exit(1 if mistakes else 0)
+    with told_line_by_line():
+        found = read_pipelines(where)
+    names = ", ".join(read.name for read in found)
+    click.echo(f"{where}: {len(found)} pipeline{'s' * (len(found) != 1)}, nothing wrong: {names}")
+
+
+def mistakes_in(where: Path) -> list[tuple[str, int, int, str]]:
+    from ottla.pipelines.file.reading import read_pipelines
+    from ottla.pipelines.place import PipelineFileError
+
+    try:
+        read_pipelines(where)
+    except PipelineFileError as error:
+        return [(*mistake.place, mistake.sentence) for mistake in error.mistakes]
+    return []
+
+
+@pipeline.command()
+def schema() -> None:
+    """Print the JSON Schema of pipeline files, for editors."""
+    from ottla.pipelines.file.schema import json_schema
+
+    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+for command in (*pipeline_control.COMMANDS, new_connector, clean):
+    pipeline.add_command(command)

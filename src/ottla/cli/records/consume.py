@@ -1,0 +1,250 @@
+"""`ottla consume`: records become lines of standard output."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ottla.cli.options import (
+    PATIENCE_SECONDS,
+    bootstrap_server,
+    client_settings,
+    json_lines_option,
+    read_as_usage,
+    senseless,
+    settings_option,
+)
+from ottla.cli.output import nobody_reads, patience_of
+from ottla.cli.records.moments import moment_of
+from ottla.cli.records.reading import Beginning, End, begin, partitions_of
+from ottla.cli.records.record_format import Render, heading_of, lines_of, renderer
+from ottla.cli.records.where import condition
+
+if TYPE_CHECKING:
+    from ottla.client.consumer import Consumer, ConsumerRecord
+    from ottla.model import TopicPartition
+
+where_option = click.option(
+    "--where", "condition_text", metavar="EXPRESSION", help="Only some records: \"value.amount > 10 and key != 'x'\"."
+)
+
+
+@click.command()
+@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
+@bootstrap_server
+@click.option("--from-beginning", is_flag=True, help="Begin with the oldest record instead of the next new one.")
+@click.option("--partition", type=click.IntRange(0), help="Only this partition.")
+@click.option("--offset", type=click.IntRange(0), help="Begin at this offset of --partition.")
+@click.option("--tail", metavar="N", type=click.IntRange(0), help="Begin N offsets before the end of each partition.")
+@click.option("--from-time", metavar="TIME", help="Begin at a time: 2026-01-31T12:00, -10m, or ms since 1970.")
+@click.option("--exit", "until_end", is_flag=True, help="End where the partitions ended at the start.")
+@click.option("--group", metavar="GROUP", help="Read as a member, and commit what is printed.")
+@click.option("--max-messages", type=click.IntRange(1), help="End after this many records.")
+@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(0), help="End when nothing comes for this long.")
+@click.option(
+    "--format",
+    "form",
+    metavar="text|json|csv|arrow|parquet|FORMAT",
+    default="text",
+    show_default=True,
+    help="Or as kcat: '%t %o %s\\n'.",
+)
+@click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
+@where_option
+@json_lines_option
+@settings_option("consumer")
+def consume(
+    topics: tuple[str, ...],
+    bootstrap_server: str,
+    from_beginning: bool,
+    partition: int | None,
+    offset: int | None,
+    tail: int | None,
+    from_time: str | None,
+    until_end: bool,
+    group: str | None,
+    max_messages: int | None,
+    timeout: float | None,
+    form: str,
+    keys: bool,
+    condition_text: str | None,
+    in_json: bool,
+    settings: tuple[str, ...],
+) -> None:
+    """Print the records of topics, one a line, until Ctrl-C or what the options say.
+
+    As JSON (--json, or --format json) a record is an object; a key or value that is not UTF-8 is {"base64": "..."} there.
+    As arrow (a stream) or parquet the output is a table, for a file or a pipe. Fields of a format: %s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, %S and %K lengths.
+    With --max-messages the exit status is 1 when fewer came within --timeout or before --exit.
+    """
+    from_ms = None if from_time is None else moment_of("--from-time", from_time, int(time.time() * 1000))
+    where = Beginning(from_beginning, offset, tail, from_ms).checked()
+    in_tables = form in ("arrow", "parquet")
+    if in_tables:
+        refuse_lines(form, keys=keys, in_json=in_json, of_records=group is not None or condition_text is not None)
+    render = renderer("text" if in_tables else form, keys=keys, in_json=in_json)
+    refuse_contradictions(topics, partition, where, until_end=until_end, group=group)
+    if group is not None and condition_text is not None:
+        raise senseless("--where and --group exclude each other: a member commits what is printed")
+    is_meant = None if condition_text is None else condition(condition_text)
+    of_group = {"group_id": group, "enable_auto_commit": False} if group is not None else {}
+    if group is not None and from_beginning:
+        of_group["auto_offset_reset"] = "earliest"
+    with consumer_at(bootstrap_server, settings, **of_group) as consumer:
+        chosen = [tp for topic in topics for tp in partitions_of(consumer, topic, partition, bootstrap_server)]
+        logging.getLogger("ottla").setLevel(logging.WARNING)  # from here on nothing ends when a broker is lost
+        if group is not None:
+            consumer.subscribe(list(topics))
+        else:
+            consumer.assign(chosen)
+            begin(consumer, chosen, where)
+        end = End(consumer, chosen) if until_end else None
+        keep = Commits(consumer) if group is not None else None
+        if in_tables:
+            from ottla.cli.records.table_output import print_tables
+
+            printed = print_tables(consumer, form, max_messages, timeout, end)
+        elif form == "text" and not in_json and keep is None and is_meant is None:
+            printed = print_columns(consumer, max_messages, timeout, end, keys=keys)
+        else:
+            sys.stdout.buffer.write(heading_of(form))
+            printed = print_records(consumer, render, max_messages, timeout, end, keep, is_meant)
+    if max_messages is not None and printed < max_messages:
+        why = f"then none for {timeout:g} s" if end is None or not end.reached else "then the end"
+        raise click.ClickException(f"{printed} of {max_messages} records came, {why}")
+
+
+def refuse_lines(form: str, *, keys: bool, in_json: bool, of_records: bool) -> None:
+    """What is said of lines says nothing of tables."""
+    if keys or in_json:
+        raise senseless(f"--keys and --json are of lines: --format {form} has all columns")
+    if of_records:
+        raise senseless(f"--format {form} writes what was fetched: --where and --group are for lines, or ask ottla sql")
+    if sys.stdout.isatty():
+        raise senseless(f"--format {form} is not for a terminal: write it to a file, > records.{form}")
+
+
+def refuse_contradictions(
+    topics: tuple[str, ...], partition: int | None, where: Beginning, *, until_end: bool, group: str | None
+) -> None:
+    """Options that do not go together."""
+    if where.offset is not None and partition is None:
+        raise senseless("--offset needs --partition")
+    if where.offset is not None and len(topics) > 1:
+        raise senseless("--offset is of one topic: name one")
+    if len(set(topics)) < len(topics):
+        raise senseless("a topic is named twice; name it once")
+    if group is not None and (partition is not None or until_end or (where.is_given and not where.from_beginning)):
+        raise senseless(
+            "a member of --group reads what it is given: only --from-beginning goes with it, for a new group"
+        )
+    if until_end and not where.is_given:
+        raise senseless("--exit needs to know where to begin: --from-beginning, --offset, --tail or --from-time")
+
+
+def consumer_at(bootstrap: str, settings: tuple[str, ...], **others: Any) -> Consumer:
+    """A consumer that makes no topics; the others are settings that the verb chooses."""
+    from ottla.client.consumer import Consumer
+
+    with read_as_usage():
+        return Consumer(
+            client_settings(
+                bootstrap,
+                settings,
+                allow_auto_create_topics=False,
+                default_api_timeout_ms=int(PATIENCE_SECONDS * 1000),
+                **others,
+            )
+        )
+
+
+class Commits:
+    """What a member has printed, committed behind it; what is not committed in time is read again."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._printed: dict[TopicPartition, int] = {}
+
+    def note(self, records: Iterable[ConsumerRecord]) -> None:
+        """These have been printed and flushed."""
+        from ottla.model import TopicPartition
+
+        fresh = {TopicPartition(each.topic, each.partition): each.offset + 1 for each in records}
+        if fresh:
+            self._printed.update(fresh)
+            self._consumer.commit_async(fresh)
+
+    def close(self) -> None:
+        """Commit the last of those that are still ours."""
+        ours = self._consumer.assignment()
+        if last := {tp: offset for tp, offset in self._printed.items() if tp in ours}:
+            self._consumer.commit(last)
+
+
+def print_records(
+    consumer: Consumer,
+    render: Render,
+    max_messages: int | None,
+    timeout: float | None,
+    end: End | None = None,
+    keep: Commits | None = None,
+    is_meant: Callable[[ConsumerRecord], bool] | None = None,
+) -> int:
+    """Print until the limit, the timeout, the end or the reader's end; return how many."""
+    output = sys.stdout.buffer
+    printed = 0
+    last_heard = time.monotonic()
+    try:
+        while (max_messages is None or printed < max_messages) and not (end and end.is_reached()):
+            patience = patience_of(timeout, last_heard)
+            if patience < 0:
+                break
+            records = consumer.poll(patience)
+            wanted = list(
+                islice(
+                    filter(is_meant, records) if is_meant else records,
+                    None if max_messages is None else max_messages - printed,
+                )
+            )
+            output.writelines(map(render, wanted))
+            output.flush()
+            if nobody_reads(output.fileno()):
+                raise BrokenPipeError
+            if wanted:
+                printed += len(wanted)
+                last_heard = time.monotonic()
+            if keep is not None:
+                keep.note(wanted)
+    finally:
+        if keep is not None:
+            keep.close()
+    return printed
+
+
+def print_columns(
+    consumer: Consumer, max_messages: int | None, timeout: float | None, end: End | None, *, keys: bool
+) -> int:
+    """As `print_records` prints text, and quicker: no record is made of what becomes lines."""
+    output = sys.stdout.buffer
+    printed = 0
+    last_heard = time.monotonic()
+    columns = ("key", "value") if keys else ("value",)
+    while (max_messages is None or printed < max_messages) and not (end and end.is_reached()):
+        patience = patience_of(timeout, last_heard)
+        if patience < 0:
+            break
+        for _, chunk in consumer.poll_columns(patience, columns=columns):
+            count = chunk.count if max_messages is None else min(chunk.count, max_messages - printed)
+            output.writelines(lines_of(chunk, count, keys=keys))
+            printed += count
+            last_heard = time.monotonic()
+        output.flush()
+        if nobody_reads(output.fileno()):
+            raise BrokenPipeError
+    return printed

@@ -1,0 +1,101 @@
+"""`ottla records produce | consume | head | count | delete`."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from ottla.cli.options import bootstrap_server, json_lines_option, json_option, settings_option
+from ottla.cli.records.consume import consume, consumer_at, print_records, where_option
+from ottla.cli.records.delete import delete
+from ottla.cli.records.produce import produce
+from ottla.cli.records.reading import Beginning, End, begin, partitions_of
+from ottla.cli.records.record_format import heading_of, renderer
+from ottla.cli.records.where import condition
+from ottla.cli.tables import show
+from ottla.cli.verbs import Verbs
+
+if TYPE_CHECKING:
+    from ottla.client.consumer import Consumer
+    from ottla.model import TopicPartition
+
+COUNTS = ("TOPIC", "PARTITION", "RECORDS")
+TURN_SECONDS = 1.0
+
+
+@click.group(cls=Verbs)
+def records() -> None:
+    """Write, read, count and delete records."""
+
+
+@records.command()
+@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
+@bootstrap_server
+@click.option("-n", "--count", "count", type=click.IntRange(1), default=10, show_default=True, help="How many.")
+@click.option("--partition", type=click.IntRange(0), help="Only this partition.")
+@click.option(
+    "--format", "form", metavar="text|json|csv|FORMAT", default="text", show_default=True, help="As of consume."
+)
+@click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
+@where_option
+@json_lines_option
+@settings_option("consumer")
+def head(
+    topics: tuple[str, ...],
+    bootstrap_server: str,
+    count: int,
+    partition: int | None,
+    form: str,
+    keys: bool,
+    condition_text: str | None,
+    in_json: bool,
+    settings: tuple[str, ...],
+) -> None:
+    """Print the oldest records of topics, and end."""
+    render = renderer(form, keys=keys, in_json=in_json)
+    is_meant = None if condition_text is None else condition(condition_text)
+    with from_first_to_last(bootstrap_server, settings, topics, partition) as (consumer, _, end):
+        sys.stdout.buffer.write(heading_of(form))
+        print_records(consumer, render, count, None, end, is_meant=is_meant)
+
+
+@records.command("count")
+@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
+@bootstrap_server
+@click.option("--partition", type=click.IntRange(0), help="Only this partition.")
+@json_option
+@settings_option("consumer")
+def count_records(
+    topics: tuple[str, ...], bootstrap_server: str, partition: int | None, in_json: bool, settings: tuple[str, ...]
+) -> None:
+    """Read topics to their ends and print how many records each partition has.
+
+    Offsets alone do not tell: compaction and transactions leave gaps.
+    """
+    counts: Counter[TopicPartition] = Counter()
+    with from_first_to_last(bootstrap_server, settings, topics, partition) as (consumer, chosen, end):
+        while not end.is_reached():
+            for record in consumer.poll(TURN_SECONDS):
+                counts[record.topic, record.partition] += 1  # type: ignore[index]
+    show(COUNTS, [(*tp, counts[tp]) for tp in chosen], in_json=in_json)
+
+
+@contextmanager
+def from_first_to_last(
+    bootstrap: str, settings: tuple[str, ...], topics: Sequence[str], partition: int | None
+) -> Iterator[tuple[Consumer, list[TopicPartition], End]]:
+    """A consumer of all that is in topics now."""
+    with consumer_at(bootstrap, settings) as consumer:
+        chosen = [tp for topic in dict.fromkeys(topics) for tp in partitions_of(consumer, topic, partition, bootstrap)]
+        consumer.assign(chosen)
+        begin(consumer, chosen, Beginning(from_beginning=True))
+        yield consumer, chosen, End(consumer, chosen)
+
+
+for command in (produce, consume, delete):
+    records.add_command(command)

@@ -1,0 +1,123 @@
+"""`ottla quotas describe | alter | delete`: what users, client ids and addresses are limited to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ottla.cli.config_changes import config_changes
+from ottla.cli.consent import ask, yes_option
+from ottla.cli.options import bootstrap_server, json_option, senseless, settings_option
+from ottla.cli.security.quota_entities import one_entity, quota_entity_options, whose
+from ottla.cli.tables import show
+from ottla.cli.topics import admin_at
+from ottla.cli.verbs import Verbs
+from ottla.config import unknown
+
+if TYPE_CHECKING:
+    from ottla.client.admin import ClientQuotaEntity
+
+COLUMNS = ("USER", "CLIENT-ID", "IP", "QUOTA", "VALUE")
+OF_CLIENTS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
+OF_ADDRESSES = ("connection_creation_rate",)
+
+
+@click.group(cls=Verbs)
+def quotas() -> None:
+    """Show and change what users, client ids and addresses are limited to."""
+
+
+@quotas.command()
+@bootstrap_server
+@quota_entity_options
+@json_option
+@settings_option("client")
+def describe(bootstrap_server: str, in_json: bool, settings: tuple[str, ...], **given: Any) -> None:
+    """Print limits: all that are, or of whom is named; an --entity-type without a name means all of the kind."""
+    wanted = whose(given)
+    with admin_at(bootstrap_server, settings) as admin:
+        found = admin.describe_client_quotas(None if wanted.is_everybody or wanted.kinds else wanted.entity)
+    show(COLUMNS, rows_of({each: limits for each, limits in found.items() if wanted.means(each)}), in_json=in_json)
+
+
+@quotas.command()
+@bootstrap_server
+@quota_entity_options
+@click.option(
+    "--add-config", "added", metavar="KEY=VALUE,...", multiple=True, help="Limits, such as producer_byte_rate."
+)
+@click.option("--delete-config", "deleted", metavar="KEY,...", multiple=True, help="Limits to lift.")
+@click.option("--validate-only", is_flag=True, help="Have it checked, and change nothing.")
+@settings_option("client")
+def alter(
+    bootstrap_server: str,
+    added: tuple[str, ...],
+    deleted: tuple[str, ...],
+    validate_only: bool,
+    settings: tuple[str, ...],
+    **given: Any,
+) -> None:
+    """Limit somebody, or lift limits; those that are not named stay as they are.
+
+    producer_byte_rate and consumer_byte_rate are bytes a second, request_percentage is of one thread of a broker,
+    controller_mutation_rate is partitions a second; of an address there is connection_creation_rate.
+    """
+    entity = one_entity(given)
+    changes = limits_of(entity, config_changes(added, deleted, {}))
+    with admin_at(bootstrap_server, settings) as admin:
+        admin.alter_client_quotas({entity: changes}, validate_only=validate_only)
+
+
+@quotas.command()
+@bootstrap_server
+@quota_entity_options
+@yes_option
+@settings_option("client")
+def delete(bootstrap_server: str, agreed: bool, settings: tuple[str, ...], **given: Any) -> None:
+    """Lift all limits of somebody."""
+    entity = one_entity(given)
+    with admin_at(bootstrap_server, settings) as admin:
+        found = admin.describe_client_quotas(entity).get(entity, {})
+        if not found:
+            click.echo(f"nothing is to be lifted: {name_of(entity)} has no limits of its own", err=True)
+            return
+        ask(f"Lift {', '.join(sorted(found))} of {name_of(entity)}?", agreed=agreed)
+        admin.alter_client_quotas({entity: dict.fromkeys(found)})
+
+
+def limits_of(entity: ClientQuotaEntity, changes: Mapping[str, str | None]) -> dict[str, float | None]:
+    """Changes as numbers; a name that is no limit of such an entity is a mistake."""
+    known = OF_CLIENTS if entity.ip is None else OF_ADDRESSES
+    for key in changes:
+        if key not in known:
+            told = unknown("quota", key, known)
+            raise senseless(told if told.endswith("?") else f"{told}; there are {', '.join(known)}")
+    return {key: None if value is None else number_of(key, value) for key, value in changes.items()}
+
+
+def number_of(key: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or number <= 0:
+        raise senseless(f"--add-config {key}={text}: a limit is a number above 0; --delete-config {key} lifts it")
+    return number
+
+
+def rows_of(found: Mapping[ClientQuotaEntity, Mapping[str, float]]) -> list[tuple[Any, ...]]:
+    """A row for each limit; whole numbers as such."""
+    return [
+        (each.user, each.client_id, each.ip, key, int(value) if value.is_integer() else value)
+        for each, limits in sorted(found.items(), key=lambda item: tuple(part or "" for part in item[0]))
+        for key, value in sorted(limits.items())
+    ]
+
+
+def name_of(entity: ClientQuotaEntity) -> str:
+    """As a sentence names it."""
+    parts = {"user": entity.user, "client id": entity.client_id, "address": entity.ip}
+    return ", ".join(f"{kind} {name}" for kind, name in parts.items() if name is not None)

@@ -1,0 +1,1 @@
+"""`ottla trace`: what happens in a consumer or a producer, as a picture in a terminal."""

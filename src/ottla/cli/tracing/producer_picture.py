@@ -1,0 +1,92 @@
+"""A producer drawn as boxes, under the names of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ottla.cli.live import panel
+from ottla.cli.tracing.consumer_picture import bar, requests_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ottla.client.producer.snapshot import AccumulatorView, ProducerSnapshot, QueueView
+
+MOST_QUEUES = 6
+"""How many partitions are drawn."""
+
+
+class Totals:
+    """What came of the records so far."""
+
+    def __init__(self) -> None:
+        self.acknowledged = self.retried = self.failed = self.requests = 0
+        self.slowest_ms = 0.0
+
+    def count(self, event: Any) -> None:
+        from ottla.client.producer import events
+
+        match event:
+            case events.Acknowledged(records=records):
+                self.acknowledged += records
+            case events.BatchFailed(records=records):
+                self.failed += records
+            case events.Retried():
+                self.retried += 1
+            case events.ProduceCompleted(took_ms=took_ms):
+                self.requests += 1
+                self.slowest_ms = max(self.slowest_ms, took_ms)
+
+
+def picture(seen: ProducerSnapshot, totals: Totals, lines: Iterable[str]) -> RenderableType:
+    """Everything as records pass it: memory and queues, the sender, requests, outcomes, time line."""
+    from rich.console import Group
+    from rich.table import Table
+
+    boxes = Table.grid(expand=True)
+    boxes.add_column(ratio=1)
+    boxes.add_column(ratio=1)
+    boxes.add_row(
+        panel("RecordAccumulator", accumulator_lines(seen.accumulator)),
+        panel("Sender", queue_lines(seen.in_flight_batches, "no batch is on its way")),
+    )
+    boxes.add_row(
+        panel("NetworkClient", network_lines(seen, totals)), panel("TransactionManager", transaction_lines(seen))
+    )
+    return Group(boxes, panel("outcomes", [outcomes(totals)]), panel("time line", lines))
+
+
+def accumulator_lines(accumulator: AccumulatorView) -> list[str]:
+    taken = accumulator.total_bytes - accumulator.available_bytes
+    memory = f"{taken / 2**20:.1f} of {accumulator.total_bytes / 2**20:.0f} MiB {bar(taken / accumulator.total_bytes)}"
+    waiting = f", {accumulator.waiting} calls wait" if accumulator.waiting else ""
+    return [f"memory      {memory}{waiting}", *queue_lines(accumulator.queues, "nothing waits")]
+
+
+def queue_lines(queues: tuple[QueueView, ...], none: str) -> list[str]:
+    """A line for each partition."""
+    lines = [
+        f"{queue.partition}  {queue.records} records in {queue.batches} batches, {queue.oldest_ms:.0f} ms"
+        + (f", sent {queue.attempts} times" if queue.attempts else "")
+        for queue in queues[:MOST_QUEUES]
+    ]
+    rest = len(queues) - len(lines)
+    return [*lines, *([f"and {rest} more"] if rest else [])] or [none]
+
+
+def network_lines(seen: ProducerSnapshot, totals: Totals) -> list[str]:
+    return [
+        f"in flight   {requests_of(seen.in_flight_requests)}",
+        f"answered    {totals.requests}, the slowest after {totals.slowest_ms:.0f} ms",
+    ]
+
+
+def transaction_lines(seen: ProducerSnapshot) -> list[str]:
+    if seen.transactional_id is None:
+        return ["no transactional.id"]
+    return [f"id          {seen.transactional_id}", f"state       {seen.transaction_state}"]
+
+
+def outcomes(totals: Totals) -> str:
+    return f"{totals.acknowledged} records acknowledged, {totals.failed} failed; {totals.retried} batches sent again"
