@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from textwrap import dedent
 from typing import Any
 from uuid import UUID
@@ -20,6 +21,7 @@ from ottla.protocol.messages.update_raft_voter import UpdateRaftVoterRequest, Up
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import Message
 from tests.protocol.values import tidy
+from tests.simulation import quorum_node
 from tests.simulation.quorum_history import QuorumHistory, presence_of
 from tests.simulation.quorum_node import CLUSTER, QuorumNode
 
@@ -83,6 +85,13 @@ class Story(QuorumHistory):
         lines = [f"{who} {' '.join(map(str, what))}" for _, who, what in self.world.story]
         self.world.story.clear()
         return [line.removeprefix("node ") for line in lines]
+
+
+class Sluggish(Story):
+    """Every message takes most of an election's timeout."""
+
+    def _carry(self, sender: int, receiver: int, arrive: Callable[[], None]) -> None:
+        self.nodes[receiver].later(0.4, arrive)
 
 
 def lines(text: str) -> list[str]:
@@ -415,3 +424,12 @@ def newest(message: Any) -> Any:
     if isinstance(message, EndQuorumEpochRequest) and partition is not None:
         partition.preferred_successors = ()
     return message
+
+
+def test_a_quorum_whose_votes_take_longer_than_it_may_elects_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quorum_node, "CONFIG", replace(quorum_node.CONFIG, election_timeout_ms=250))
+    story = Sluggish()
+    leader = story.elect()
+    assert story.world.now < 30
+    story.wait(10)
+    assert leader.leads

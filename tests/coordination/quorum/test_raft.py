@@ -183,6 +183,37 @@ def test_who_hears_that_the_leader_s_process_has_ended_stands_soon(is_gone: bool
     assert raft.state is becomes
 
 
+def rounds(raft: Raft, count: int, *, is_gone: bool) -> list[float]:
+    """How long it waits for votes in so many attempts, of which nobody hears."""
+    now, spans = raft.now + 10, list[float]()
+    while len(spans) < count:
+        raft.step(Passed(), now, 0.0)
+        if raft.state is State.PROSPECTIVE:
+            spans.append(raft.deadline - now)
+            if is_gone:
+                for voter in (2, 3):
+                    raft.step(Lost(voter, raft.peers.ask(voter, now), is_gone=True), now, 0.0)
+        now = raft.deadline
+    return spans
+
+
+def test_votes_that_come_too_late_have_more_time_with_each_attempt_but_not_for_ever() -> None:
+    assert rounds(replica(), 6, is_gone=False) == pytest.approx([1, 1, 2, 4, 4, 4])
+
+
+def test_who_knows_that_too_few_run_does_not_wait_longer_for_them() -> None:
+    assert rounds(replica(), 6, is_gone=True) == pytest.approx([1] * 6)
+
+
+def test_whoever_has_a_leader_is_as_impatient_as_before() -> None:
+    raft = replica()
+    rounds(raft, 5, is_gone=False)
+    done = raft.step(Asked(1, wire.begin_request("cluster", 2, ME, 4, [])), 30.0, 0.0)
+    fetch = next(wish for wish in done if isinstance(wish, Send))
+    raft.step(Answered(2, fetch.number, response()), 30.0, 0.0)
+    assert rounds(raft, 2, is_gone=False) == pytest.approx([1, 1])
+
+
 def test_the_next_fetch_waits_until_the_disk_has_what_came() -> None:
     raft, fetch = following()
     done = raft.step(Answered(2, fetch.number, response(records=b"batch")), 0.2, 0.0)

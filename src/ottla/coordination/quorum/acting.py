@@ -48,8 +48,8 @@ def is_due(raft: Raft) -> bool:
         wait_on(raft)
     elif not raft.stands:
         raft.let_others_stand()
-    elif raft.state is State.PROSPECTIVE:
-        raft.withdraw()
+    elif raft.votes is not None:
+        raft.give_up()
     else:
         raft.become_prospective()
     return True

@@ -63,6 +63,8 @@ NEVER = float("inf")
 LEADER_CHANGE_VERSION = 0
 OF_A_TIMEOUT = 4
 """Who knows that the leader is gone waits up to that part of an election's timeout."""
+LONGEST_ELECTION_MS = 4000
+"""What the timeout grows to at most, where attempts fail; one that is set to more stays as it is."""
 """Kafka 4.3 reads the record in no other, whatever it says of itself: the next one ends its controllers."""
 IDLE = (State.UNATTACHED, State.FOLLOWER, State.RESIGNED)
 
@@ -116,6 +118,8 @@ class Raft:
         """Whether something of its own epoch is committed, where it is LEADER."""
         self.change: membership.Change | None = None
         """Of the voters, which is under way."""
+        self.failures = 0
+        """Attempts to be elected in a row for which there was too little time."""
         self.successors: Sequence[ReplicaKey] = ()
         self.unaware: set[int] = set()
         """Who is to be told that it has resigned."""
@@ -146,7 +150,7 @@ class Raft:
             case Lost():
                 if self.peers.answered(event.by, event.number):
                     self.lost(event.by)
-                    self._look_for_leader(event)
+                    self._note_gone(event)
             case Met():
                 self.deciders[event.node] = event.decides
             case Logged():
@@ -275,6 +279,15 @@ class Raft:
         elif self.votes.is_won:
             self._become_leader(self.votes)
 
+    def give_up(self) -> None:
+        """The votes did not come in time. Where most are there, they may be slow: the next attempt has more of it."""
+        assert self.votes is not None
+        self.failures += self.votes.could_be_won
+        if self.state is State.PROSPECTIVE:
+            self.withdraw()
+        else:
+            self.become_prospective()
+
     def let_others_stand(self) -> None:
         """It has waited long enough for a leader that it would vote for another, and does not stand itself."""
         if self.state in (State.PROSPECTIVE, State.CANDIDATE):
@@ -291,7 +304,7 @@ class Raft:
 
     def _become_leader(self, votes: Votes) -> None:
         self._become(State.LEADER, ElectionState(self.epoch, self.me.id, self.voted))
-        self.deadline = NEVER
+        self.deadline, self.failures = NEVER, 0
         self.leadership = Leadership(self.me, self.log.end, self.now, self.config)
         self.do(AppendControl(self.epoch, tuple(self._first_records(votes))))
 
@@ -423,11 +436,13 @@ class Raft:
         self._turn += 1
         self._elsewhere = node == self.leader_id
 
-    def _look_for_leader(self, event: Lost) -> None:
+    def _note_gone(self, event: Lost) -> None:
         """If it was the leader whose process has ended, wait no longer for it than keeps two from standing at once.
 
         Should it live after all, who hears it grants no vote.
         """
+        if event.is_gone and self.votes is not None:
+            self.votes.gone.add(event.by)
         if not event.is_gone or self.state is not State.FOLLOWER or event.by != self.leader_id:
             return
         self.has_fetched = False
@@ -438,11 +453,14 @@ class Raft:
         return self.now + self.config.fetch_timeout_ms / 1000
 
     def _election_deadline(self) -> float:
-        return self.now + self.config.election_timeout_ms * (1 + self._chance) / 1000
+        """Twice as long after each failure but the first."""
+        timeout_ms = self.config.election_timeout_ms
+        grown = timeout_ms << min(max(self.failures - 1, 0), LONGEST_ELECTION_MS.bit_length())
+        return self.now + max(timeout_ms, min(grown, LONGEST_ELECTION_MS)) * (1 + self._chance) / 1000
 
     def heard_leader(self) -> None:
         """The leader has answered a fetch."""
-        self.has_fetched, self._elsewhere = True, False
+        self.has_fetched, self._elsewhere, self.failures = True, False, 0
         self.deadline = self.fetch_deadline()
 
     @property

@@ -12,6 +12,8 @@ class Votes:
         self.voters = voters
         self.granted: set[int] = set()
         self.refused: set[int] = set()
+        self.gone: set[int] = set()
+        """At whose address nobody listens."""
 
     def count(self, voter: int, *, granted: bool) -> None:
         """A voter's word; the last one counts, and of others nobody hears."""
@@ -27,6 +29,11 @@ class Votes:
     def is_lost(self) -> bool:
         """Whether too few are left."""
         return len(self.voters) - len(self.refused) < self.voters.majority
+
+    @property
+    def could_be_won(self) -> bool:
+        """Whether most are there, for all that is known."""
+        return len(self.voters) - len(self.gone) >= self.voters.majority
 
     @property
     def silent(self) -> list[int]:
