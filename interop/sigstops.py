@@ -3,7 +3,8 @@
 python -m interop.sigstops STOPS [CLUSTERS]
 
 Clusters of three with Kafka's times (sessions of 9 s, a heartbeat every 2 s), stopped side by side, one node of each at a time for up to 6 s.
-Who is fenced loses what it leads, and comes back with another epoch: so both are compared at the end.
+A node is not stopped again before it has run for a moment: two stops with nothing between them are one that is longer. How often
+brokers were fenced is read in the log of the metadata; a leader that changed without that is counted for itself.
 """
 
 from __future__ import annotations
@@ -12,16 +13,25 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ottla import Admin, Cluster, NewTopic
+from ottla.broker.controllers.active_controller import records_in
+from ottla.coordination.cluster.node_records import BrokerRegistrationChangeRecord
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.protocol.schema import Message
+from ottla.records.batch import iter_headers
 from tests.broker.wire import Wire
 
 TOPIC, PARTITIONS = "watched", 30
 MOST_SECONDS = 6.0
+AWAKE_SECONDS = 0.25
+"""How long a node has run at least since it was stopped last."""
 TIMES = {
     "broker.session.timeout.ms": "9000",
     "broker.heartbeat.interval.ms": "2000",
@@ -29,14 +39,17 @@ TIMES = {
     "controller.quorum.election.backoff.max.ms": "1000",
     "auto.leader.rebalance.enable": "false",
 }
+FENCED = 1
 
 
 class Count(NamedTuple):
     """What became of one cluster."""
 
     stops: int
+    fencings: int
+    """None is due."""
     elections: int
-    """Of partitions' leaders: none is due."""
+    """Of partitions' leaders."""
 
 
 def leader_epochs(cluster: Cluster) -> dict[int, int]:
@@ -46,18 +59,38 @@ def leader_epochs(cluster: Cluster) -> dict[int, int]:
     return {each.partition_index: each.leader_epoch for each in said.topics[0].partitions if each.leader_id >= 0}
 
 
+def records_of(folder: Path) -> Iterator[Message]:
+    """What a node has of the metadata's log, while it writes on."""
+    for log in sorted((folder / "__cluster_metadata-0").glob("*.log")):
+        data = log.read_bytes()
+        for position, header in iter_headers(data):
+            if not header.is_control:
+                yield from (record for _, record in records_in(data[position : position + header.size_bytes]))
+
+
+def fencings(folder: Path, cluster: Cluster) -> int:
+    """How many all nodes know of, once nothing happens any more."""
+    return max(
+        sum(isinstance(each, BrokerRegistrationChangeRecord) and each.fenced == FENCED for each in records_of(node))
+        for node in (folder / f"node-{number}" for number in cluster.nodes)
+    )
+
+
 def stop_now_and_then(cluster: Cluster, stops: int, chance: random.Random) -> None:
+    awake_since: dict[int, float] = {}
     for _ in range(stops):
         node = chance.choice(cluster.nodes)
+        time.sleep(max(0.0, awake_since.get(node, 0.0) + AWAKE_SECONDS - time.monotonic()))
         os.kill(cluster.pid(node), signal.SIGSTOP)
         time.sleep(chance.uniform(0.1, MOST_SECONDS))
         os.kill(cluster.pid(node), signal.SIGCONT)
+        awake_since[node] = time.monotonic()
         time.sleep(chance.uniform(0, 1))
 
 
 def counted(stops: int, chance: random.Random) -> Count:
     """One cluster's."""
-    with Cluster(3, **TIMES) as cluster:
+    with tempfile.TemporaryDirectory() as folder, Cluster(3, data_dir=folder, **TIMES) as cluster:
         with Admin(cluster.client_settings()) as admin:
             admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)])
         while len(before := leader_epochs(cluster)) < PARTITIONS:
@@ -65,7 +98,8 @@ def counted(stops: int, chance: random.Random) -> Count:
         stop_now_and_then(cluster, stops, chance)
         time.sleep(float(TIMES["broker.session.timeout.ms"]) / 1000)
         after = leader_epochs(cluster)
-    return Count(stops, sum(after[each] - epoch for each, epoch in before.items()))
+        fenced = fencings(Path(folder), cluster)
+    return Count(stops, fenced, sum(after[each] - epoch for each, epoch in before.items()))
 
 
 def main() -> None:
@@ -82,7 +116,8 @@ def main() -> None:
     for each in threads:
         each.join()
     assert len(found) == clusters, "a cluster ended early; what it said is above"
-    print(f"{sum(each.stops for each in found)} stops, {sum(each.elections for each in found)} leaders changed")
+    total = Count(*map(sum, zip(*found, strict=True)))
+    print(f"{total.stops} stops, {total.fencings} brokers fenced, {total.elections} leaders changed")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,6 +122,30 @@ def test_a_thread_that_asks_waits_for_the_end_of_the_split_or_of_its_patience(th
     healing.start()
     assert ask(connection, there, PATIENCE).brokers
     healing.join()
+    connection.close()
+
+
+def test_a_thread_that_asks_goes_on_when_it_is_another_who_is_to_be_asked() -> None:
+    peers, still = Peers(BrokerConfig(), SystemClock()), threading.Event()
+    connection = peers.controller("me")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+
+        def move() -> None:
+            still.set()
+            connection.wakeup()
+
+        moving = threading.Thread(target=move)
+        moving.start()
+        with pytest.raises(PeerLost, match="another is to be asked"):
+            connection.ask(
+                Address(*silent.getsockname()),
+                DescribeClusterRequest(),
+                1,
+                DescribeClusterResponse,
+                PATIENCE,
+                lambda: not still.is_set(),
+            )
+        moving.join()
     connection.close()
 
 

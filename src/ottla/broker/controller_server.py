@@ -289,20 +289,25 @@ class ControllerServer:
         for newcomer in selector.accepted:
             self._callers[newcomer] = Caller(self._door.welcome(newcomer, self._hang_up))
         now = self._clock.monotonic()
+        self._hear(now)  # what came while this process stood still, before others are thought to be silent
         self._timers.run(now)
         self._go_on(now)
 
+    def _hear(self, now: float) -> None:
+        news = self._peers.news
+        while news:
+            self._leaderless.heard(news[0], now)
+            self.driver.step(news.popleft())
+
     def _go_on(self, now: float) -> None:
         """Tell the machine what came, and that time has passed."""
-        news, rested = self._peers.news, self._rested
+        rested = self._rested
         for _ in range(len(self._soon)):
             self._soon.popleft()()
         if self._snapshots.unfinished:
             self._snapshots.go_on()
         self.driver.look()
-        while news:
-            self._leaderless.heard(news[0], now)
-            self.driver.step(news.popleft())
+        self._hear(now)
         for _ in range(len(rested)):
             self._serve(*rested.popleft())
         if self.driver.raft.wake_at <= now:

@@ -1,6 +1,9 @@
 """Waiting for sockets: `select.epoll` directly where there is one, else the `selectors` module.
 
 Answers which file descriptors are ready; knows nothing about what they are.
+
+A process that was stopped for longer than it meant to wait comes back with nothing, whatever has come meanwhile: the signal that
+wakes it ends the wait, and its time is over. So who finds nothing looks once more before others are thought to be silent.
 """
 
 from __future__ import annotations
@@ -59,6 +62,8 @@ if sys.platform == "linux":
 
         def poll(self, timeout: float | None) -> list[tuple[int, int]]:
             ready = self._epoll.poll(timeout)
+            if not ready and timeout:
+                ready = self._epoll.poll(0)
             for i, (fd, flags) in enumerate(ready):
                 if flags & select.EPOLLHUP:
                     ready[i] = (fd, flags | BROKEN)
@@ -89,7 +94,10 @@ class SelectorsPoller:
             self._selector.unregister(fd)
 
     def poll(self, timeout: float | None) -> list[tuple[int, int]]:
-        return [(key.fd, self._flags(events)) for key, events in self._selector.select(timeout)]
+        ready = self._selector.select(timeout)
+        if not ready and timeout:
+            ready = self._selector.select(0)
+        return [(key.fd, self._flags(events)) for key, events in ready]
 
     def fileno(self) -> int:
         fileno = getattr(self._selector, "fileno", None)

@@ -12,6 +12,7 @@ from ottla.coordination.cluster.registration import Listener, Registration
 from ottla.coordination.lifecycle.broker_lifecycle import NEVER, BrokerLifecycle, BrokerState, Incarnation, Spans
 from ottla.coordination.lifecycle.events import (
     Beaten,
+    ControllerElected,
     ControllerFound,
     DirectoryFailed,
     Event,
@@ -127,6 +128,30 @@ def test_a_controller_that_does_not_answer_is_asked_again() -> None:
     sent(story.after(2, TimePassed()))
     assert story.tell(Unanswered()) == []
     assert sent(story.after(2, TimePassed())).broker_epoch == 12
+
+
+def test_the_next_heartbeat_is_counted_from_the_last_and_not_from_its_answer() -> None:
+    story = Story().running()
+    sent(story.after(2, TimePassed()))
+    assert story.after(1.5, heard(fenced=False)) == []
+    sent(story.after(0.5, TimePassed()))
+
+
+def test_who_waited_long_for_an_answer_in_vain_asks_at_once() -> None:
+    story = Story().running()
+    sent(story.after(2, TimePassed()))
+    sent(story.after(4.5, Unanswered()))
+
+
+def test_a_new_active_controller_hears_of_a_broker_at_once() -> None:
+    story = Story().running()
+    sent(story.after(0.1, ControllerElected()))
+    assert story.tell(ControllerElected()) == []
+    sent(story.tell(Unanswered()))
+
+
+def test_a_broker_that_knows_no_controller_says_nothing_because_of_an_election() -> None:
+    assert Story().tell(ControllerElected()) == []
 
 
 def test_a_broker_that_was_fenced_says_so_and_serves_again_when_it_is_let_in() -> None:
@@ -287,6 +312,7 @@ EVENTS: list[Event] = [
     heard(fenced=False, caught_up=True),
     heard(error=ErrorCode.NOT_CONTROLLER),
     Unanswered(),
+    ControllerElected(),
     StopWanted(),
 ]
 

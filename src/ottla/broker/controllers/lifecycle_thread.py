@@ -85,7 +85,7 @@ class LifecycleThread:
         self._thread.start()
 
     def tell(self, event: Event) -> None:
-        """Have something taken into account at once; may be called in any thread."""
+        """Have something taken into account at once, or when who is asked has answered; may be called in any thread."""
         self._events.append(event)
         self._connection.wakeup()
 
@@ -160,15 +160,19 @@ class LifecycleThread:
         if address is None:
             return Unanswered()
         registers = isinstance(wish.request, BrokerRegistrationRequest)
+
+        def still() -> bool:
+            return self._controller() in (None, address)
+
         try:
             if registers:
                 version, answer = REGISTRATION_VERSION, BrokerRegistrationResponse
-                registered = self._connection.ask(address, wish.request, version, answer, ANSWER_SECONDS)
+                registered = self._connection.ask(address, wish.request, version, answer, ANSWER_SECONDS, still)
                 if registered.error_code == ErrorCode.NOT_CONTROLLER:
                     return Unanswered()
                 return Registered(registered, self._registrations())
             heard = self._connection.ask(
-                address, wish.request, HEARTBEAT_VERSION, BrokerHeartbeatResponse, ANSWER_SECONDS
+                address, wish.request, HEARTBEAT_VERSION, BrokerHeartbeatResponse, ANSWER_SECONDS, still
             )
             return Unanswered() if heard.error_code == ErrorCode.NOT_CONTROLLER else Beaten(heard)
         except PeerLost as error:

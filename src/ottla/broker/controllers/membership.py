@@ -18,7 +18,13 @@ from ottla.broker.settings.roles import controllers
 from ottla.clock import Clock
 from ottla.coordination.cluster.registration import Listener
 from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle, Incarnation, Spans
-from ottla.coordination.lifecycle.events import DirectoryFailed, MetadataApplied, Recovered, StopWanted
+from ottla.coordination.lifecycle.events import (
+    ControllerElected,
+    DirectoryFailed,
+    MetadataApplied,
+    Recovered,
+    StopWanted,
+)
 from ottla.coordination.quorum.observer import NOBODY, Address, Observer
 from ottla.errors import OttlaError
 from ottla.kafka_id import id_of
@@ -72,6 +78,7 @@ class Membership:
             call_soon,
             self.end,
             self.peers.controller("ottla-metadata"),
+            lambda: self._lifecycle.tell(ControllerElected()),
         )
         self.forwarder = Forwarder(lambda: observer.leader, self.peers.controller("ottla-forwarder"), call_soon, clock)
         self.partition_forwarder = Forwarder(

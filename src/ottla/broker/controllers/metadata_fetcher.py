@@ -48,8 +48,9 @@ class MetadataFetcher:
         call_soon: Callable[[Callable[[], None]], None],
         fail: Callable[[OttlaError], None],
         connection: PeerConnection,
+        on_leader: Callable[[], None],
     ) -> None:
-        """`end` and `keep` are called in the loop, by `call_soon`; `prepare` before that, in the thread."""
+        """`end` and `keep` are called in the loop, by `call_soon`; `prepare` before that, in the thread, as is `on_leader`, where there is a new one."""
         self._observer = observer
         self._end = end
         self._prepare = prepare
@@ -57,6 +58,7 @@ class MetadataFetcher:
         self._call_soon = call_soon
         self._fail = fail
         self._connection = connection
+        self._on_leader = on_leader
         self._known = False
         """Whether a controller has answered: who has been let in once waits for it."""
         self._versions: dict[Address, int] = {}
@@ -122,7 +124,14 @@ class MetadataFetcher:
         assert isinstance(heard, FetchResponse | FetchSnapshotResponse)
         if heard.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID:
             return self._of_another_cluster(address)
-        return self._prepare(self._observer.answered(heard))
+        return self._prepare(self._answered(heard))
+
+    def _answered(self, heard: FetchResponse | FetchSnapshotResponse) -> Outcome:
+        before = self._observer.leader, self._observer.leader_epoch
+        outcome = self._observer.answered(heard)
+        if self._observer.leader is not None and (self._observer.leader, self._observer.leader_epoch) != before:
+            self._on_leader()
+        return outcome
 
     def _spoken(self, address: Address) -> int:
         """The newest Fetch that a controller knows; each is asked once."""

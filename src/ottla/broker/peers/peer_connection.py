@@ -6,6 +6,7 @@ ended. Where the listener asks for that it is encrypted and logged in first, and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
@@ -33,6 +34,11 @@ OF_A_SESSION = 0.85
 """After which part of its life a login is repeated (KIP-368)."""
 
 
+def for_ever() -> bool:
+    """Whoever is asked is the one to ask until it has answered."""
+    return True
+
+
 class PeerConnection(Splittable):
     """Blocks the thread that asks, for as long as it is told to."""
 
@@ -55,10 +61,20 @@ class PeerConnection(Splittable):
         self._closed = False
         self._logs_in = security.config.security_protocol in WITH_LOGIN
         self._login_until = NEVER
+        self._still = for_ever
         split.add(self)
 
-    def ask(self, address: Address, request: Message, version: int, answer: type[M], seconds: float) -> M:
-        """The answer; PeerLost where none comes in time."""
+    def ask(
+        self,
+        address: Address,
+        request: Message,
+        version: int,
+        answer: type[M],
+        seconds: float,
+        still: Callable[[], bool] = for_ever,
+    ) -> M:
+        """The answer; PeerLost where none comes in time, or it is another by now who is to be asked, which is looked at upon `wakeup`."""
+        self._still = still
         deadline = self._clock.monotonic() + seconds
         self._await_way(address, deadline)
         if address != self._address:
@@ -156,6 +172,9 @@ class PeerConnection(Splittable):
         if self._closed or left <= 0:
             self._hang_up()
             raise PeerLost("nothing came in time")
+        if not self._still():
+            self._hang_up()
+            raise PeerLost("another is to be asked by now")
         is_hidden = self._address is not None and self._split.hides(self._address)
         (self._selector.mute if is_hidden else self._selector.unmute)(PEER)
         self._selector.poll(left)

@@ -4,9 +4,10 @@
                                                                                     │ somebody wants it to end
                           SHUTTING_DOWN ◄──all it led is led elsewhere──  PENDING_CONTROLLED_SHUTDOWN
 
-It is heard of every two seconds, and quicker where somebody waits: while it catches up, and while it hands over. One question
-is under way at a time. A controller that does not answer is asked again after the same two seconds, by whoever knows by then
-who it is; after nine without a heartbeat the controllers fence the broker, and let it in again with the next.
+It is heard of every two seconds, counted from question to question, and quicker where somebody waits: while it catches up, and
+while it hands over. One question is under way at a time. A controller that does not answer is asked again two seconds after it was
+asked first, or as soon as it is given up after that; a new one is told at once. After nine seconds without a heartbeat the controllers
+fence the broker, and let it in again with the next.
 
 It never says that it is ready before its logs are, and tells of cordoned directories (KIP-1066) with the first heartbeat that
 could let it in, so that no partition is put here that nobody asked for.
@@ -24,6 +25,7 @@ from ottla.coordination.cluster.registration import Listener, Registration
 from ottla.coordination.lifecycle import joining, misfits
 from ottla.coordination.lifecycle.events import (
     Beaten,
+    ControllerElected,
     ControllerFound,
     DirectoryFailed,
     Event,
@@ -104,6 +106,8 @@ class BrokerLifecycle:
         self._known = False
         """Whether there is a controller to ask."""
         self._asking = False
+        self._asked_at = now
+        """When the last question went out."""
         self._soon = False
         """Whether to speak as soon as the answer that is waited for is there."""
         self._recovered = False
@@ -131,7 +135,9 @@ class BrokerLifecycle:
             case Beaten():
                 return self._beaten(event, now)
             case Unanswered():
-                self._answered(now + self._spans.heartbeat, now)
+                self._answered(self._next_beat, now)
+            case ControllerElected() if self._known:
+                self._hurry(now)
             case MetadataApplied():
                 self._metadata_offset = event.offset
             case Recovered():
@@ -161,7 +167,7 @@ class BrokerLifecycle:
         if self.epoch >= 0 and now >= min(self._failed.values(), default=NEVER):
             self.state = BrokerState.SHUTTING_DOWN
             return [Fail(self._unheard())]
-        self._asking, self.due = True, NEVER
+        self._asking, self._asked_at, self.due = True, now, NEVER
         return [Send(self._registration() if self.epoch < 0 else self._heartbeat())]
 
     def _registration(self) -> BrokerRegistrationRequest:
@@ -237,7 +243,7 @@ class BrokerLifecycle:
                 )
             ]
         if answer.error_code:
-            self._answered(now + self._spans.heartbeat, now)
+            self._answered(self._next_beat, now)
             return [Note(f"a heartbeat was refused: the controller says {name_of(answer.error_code)}")]
         self._failed |= dict.fromkeys(self._told, NEVER)
         fenced, self.fenced = self.fenced, answer.is_fenced
@@ -246,7 +252,7 @@ class BrokerLifecycle:
         if self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
             return self._while_leaving(now, may_go=answer.should_shut_down)
         waits = self.state is BrokerState.RECOVERY and self._recovered and answer.is_fenced
-        self._answered(now + (CATCHING_UP_SECONDS if waits else self._spans.heartbeat), now)
+        self._answered(now + CATCHING_UP_SECONDS if waits else self._next_beat, now)
         if answer.is_fenced:
             return (
                 []
@@ -280,6 +286,10 @@ class BrokerLifecycle:
         self.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
         self._hurry(now)
         return []
+
+    @property
+    def _next_beat(self) -> float:
+        return self._asked_at + self._spans.heartbeat
 
     def _answered(self, due: float, now: float) -> None:
         self._asking = False

@@ -20,6 +20,11 @@ class ControllerFound:
 
 
 @dataclass(frozen=True, slots=True)
+class ControllerElected:
+    """Somebody became the active controller, perhaps who was it before: it has heard of this broker only what the log says."""
+
+
+@dataclass(frozen=True, slots=True)
 class Registered:
     """The answer to a registration."""
 
@@ -74,6 +79,7 @@ Event = (
     | Registered
     | Beaten
     | Unanswered
+    | ControllerElected
     | MetadataApplied
     | Recovered
     | DirectoryFailed

@@ -1,0 +1,47 @@
+"""What a poller finds for who waited."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ottla.network.poller import READ
+from tests.network.conftest import POLLERS
+
+
+class Stopped:
+    """What waits below a poller, in a process that is stopped meanwhile: something comes, and the wait has no time left."""
+
+    def __init__(self, below: Any, come: Callable[[], object]) -> None:
+        self._below, self._come = below, come
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._below, name)
+
+    def poll(self, timeout: float) -> Any:
+        """As epoll has it."""
+        return self._wait(self._below.poll)
+
+    def select(self, timeout: float) -> Any:
+        """As Python's selectors have it."""
+        return self._wait(self._below.select)
+
+    def _wait(self, wait: Callable[[float], Any]) -> Any:
+        ready = wait(0)
+        self._come()
+        return ready
+
+
+@pytest.mark.parametrize("kind", list(POLLERS))
+def test_what_has_come_while_the_process_stood_still_is_found(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    poller: Any = POLLERS[kind]()
+    below = "_epoll" if kind == "epoll" else "_selector"
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        poller.register(ours.fileno(), READ)
+        monkeypatch.setattr(poller, below, Stopped(getattr(poller, below), lambda: theirs.send(b"x")))
+        assert poller.poll(0.5) == [(ours.fileno(), READ)]
+        poller.close()
