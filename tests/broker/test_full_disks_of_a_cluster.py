@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ottla import Admin, Cluster, NewTopic, Producer
 from ottla.broker.local_nodes import format_nodes, plan
 from ottla.clock import SystemClock
-from ottla.errors import OttlaError
-from tests.broker.cluster_nodes import counted
+from ottla.errors import ErrorCode, OttlaError
+from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from tests.broker.cluster_nodes import BrokerPlace, counted
+from tests.broker.quorum_nodes import Place, leader_of, new_hosts
 from tests.broker.test_full_disk import filler_takes_the_rest
+from tests.broker.wire import Wire
 from tests.patience import eventually
 from tests.small_disk import mounted
 
@@ -79,6 +83,58 @@ def test_whose_disk_is_full_ends_with_a_sentence_and_comes_back_when_there_is_ro
             numbers.go_on()
         found = counted(cluster.bootstrap_servers, "t", len(numbers.written))
     assert found == dict.fromkeys(numbers.written, 1)
+
+
+@pytest.mark.parametrize("small", ["log.dirs", "metadata.log.dir"])
+def test_a_node_that_only_decides_ends_when_the_disk_with_the_metadata_is_full_and_votes_again_with_room(
+    tmp_path: Path, small: str
+) -> None:
+    disk = tmp_path / "small"
+    disk.mkdir()
+    with mounted(disk, MEGABYTES), ExitStack() as undo:
+        *hosts, last = new_hosts(4)
+        places = [Place(tmp_path, node, host) for node, host in zip(NODES, hosts, strict=True)]
+        full, others = places[0], places[1:]
+        full.settings[small] = str(disk / "kept")
+        full.write()
+        for each in places:
+            each.format([place.voter for place in places])
+            undo.callback(each.kill)
+            each.start()
+        broker = BrokerPlace(tmp_path, 4, last, places)
+        undo.callback(broker.kill)
+        broker.start()
+        filler_takes_the_rest(disk / "filler")
+        process = full.process
+        assert process is not None
+        while process.poll() is None:
+            is_made(broker, f"more-{next(NUMBERS)}")
+        said = process.communicate()[1]
+        assert "stops, since it cannot keep the cluster's metadata" in said
+        assert "No space left on device: make room on that disk" in said
+        eventually(lambda: is_made(broker, "without-it"))
+        (disk / "filler").unlink()
+        full.start()
+        eventually(lambda: has_all(full, places))
+        others[0].kill()  # now its vote is needed
+        eventually(lambda: is_made(broker, "with-it"))
+
+
+def is_made(broker: Place, topic: str) -> bool:
+    """Whether a topic is there, perhaps since an attempt before; who decides may just be gone."""
+    with Wire(broker.address) as client:
+        response: Any = client.ask(CreateTopicsRequest([CreatableTopic(topic, 1, 1)], timeout_ms=30_000))
+    return response.topics[0].error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+
+
+def has_all(place: Place, places: Sequence[Place]) -> bool:
+    """Whether whoever leads says that it has every record."""
+    leader = leader_of(places)
+    if leader is None:
+        return False
+    said = leader.describe()
+    ends: dict[int, int] = {each.replica_id: each.log_end_offset for each in said.current_voters}
+    return ends[place.node_id] >= int(said.high_watermark) > 0
 
 
 def tried_a_topic(admin: Admin) -> bool:
