@@ -7,9 +7,8 @@ Without an authorizer `BrokerNode.access` is None, and everybody may do everythi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ottla.broker.audit_log import AuditLog
 from ottla.broker.machines.runtime import Runtime
 from ottla.broker.requests.call import Call
 from ottla.broker.requests.connection import Connection
@@ -19,6 +18,9 @@ from ottla.coordination.access.authorizer import Authorizer
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
+
+if TYPE_CHECKING:
+    from ottla.broker.audit_log import AuditLog
 
 READ, WRITE, TOPIC = int(Operation.READ), int(Operation.WRITE), int(ResourceType.TOPIC)
 NO_AUTHORIZER = (
@@ -142,5 +144,7 @@ def access_over(cluster: Runtime[ClusterMetadata], config: BrokerConfig) -> Acce
         return None
     audit = None
     if config.audit_log:
+        from ottla.broker.audit_log import AuditLog  # pickle and sockets for logs come along
+
         audit = AuditLog(config.audit_log, config.audit_log_max_bytes, denied_only=config.audit_log_denied_only)
     return Access(cluster, config.super_principals, allow_if_no_acl=config.allow_everyone_if_no_acl_found, audit=audit)
