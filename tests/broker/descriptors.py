@@ -16,9 +16,12 @@ def both_ends_of(clients: Iterable[socket]) -> set[str]:
     Only these are counted where a test asks what was left open: a client of another test may find its old port again
     at this test's broker, and stay.
     """
-    ports = {client.getsockname()[1] for client in clients}
+    ends = set()
+    for client in clients:
+        with suppress(OSError):  # the broker has hung up already
+            ends.add(frozenset((client.getsockname(), client.getpeername())))
     connections = psutil.Process().net_connections("tcp4")
-    ours = [each.fd for each in connections if each.raddr and ports & {each.laddr.port, each.raddr.port}]
+    ours = [each.fd for each in connections if frozenset((tuple(each.laddr), tuple(each.raddr))) in ends]
     return {os.readlink(f"/proc/self/fd/{fd}") for fd in ours}
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -24,9 +25,11 @@ NOBODY = "127.0.0.1:1"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("OTTLA_TRACE", str(tmp_path / "traced"))
-    return tmp_path / "traced"
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """One that is not there yet, by a short path: a socket's name may have a hundred characters."""
+    with TemporaryDirectory(dir="/tmp") as home:
+        monkeypatch.setenv("OTTLA_TRACE", f"{home}/traced")
+        yield Path(home) / "traced"
 
 
 def looking_at(path: Path) -> socket.socket:
