@@ -12,6 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ottla.lazy_names import loader_of
+
 __version__ = "0.1.0"
 
 HOME = {
@@ -141,13 +143,11 @@ if TYPE_CHECKING:
     from ottla.model import TopicPartition as TopicPartition
 
 
+_load = loader_of(__name__, HOME)
+
+
 def __getattr__(name: str) -> Any:
-    """Load a public name from its home (PEP 562)."""
-    if name == "aio":  # which brings asyncio with it
-        return import_module("ottla.aio")
-    if name not in HOME:
-        raise AttributeError(f"module 'ottla' has no attribute {name!r}")
-    return getattr(import_module(HOME[name]), name)
+    return import_module("ottla.aio") if name == "aio" else _load(name)  # which brings asyncio with it
 
 
 def __dir__() -> list[str]:

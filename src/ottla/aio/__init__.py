@@ -10,8 +10,9 @@ No executor, and no thread but the one that sends a group's heartbeats. The name
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ottla.lazy_names import loader_of
 
 HOME = {
     "Consumer": "ottla.aio.consumer",
@@ -29,11 +30,7 @@ if TYPE_CHECKING:
     from ottla.aio.producer import Producer as Producer
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name from its home (PEP 562)."""
-    if name not in HOME:
-        raise AttributeError(f"module 'ottla.aio' has no attribute {name!r}")
-    return getattr(import_module(HOME[name]), name)
+__getattr__ = loader_of(__name__, HOME)
 
 
 def __dir__() -> list[str]:

@@ -9,8 +9,9 @@ is one sentence with its place, before anything runs.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ottla.lazy_names import loader_of
 
 if TYPE_CHECKING:
     from ottla.pipelines.pipeline import Pipeline
@@ -21,7 +22,4 @@ __all__ = ["Pipeline", "PipelineFileError"]
 HOME = {"Pipeline": "ottla.pipelines.pipeline", "PipelineFileError": "ottla.pipelines.place"}
 
 
-def __getattr__(name: str) -> Any:
-    if name in HOME:
-        return getattr(import_module(HOME[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = loader_of(__name__, HOME)

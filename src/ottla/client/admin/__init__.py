@@ -7,8 +7,9 @@ The names below load when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ottla.lazy_names import loader_of
 
 HOME = {
     "AclBinding": "ottla.client.admin.acl",
@@ -90,9 +91,4 @@ if TYPE_CHECKING:
     from ottla.client.admin.transaction import TransactionListing as TransactionListing
 
 
-def __getattr__(name: str) -> Any:
-    if name not in HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(HOME[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = loader_of(__name__, HOME)

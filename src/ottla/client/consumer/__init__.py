@@ -11,8 +11,9 @@ The names below load when they are first used: who needs one module of this pack
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ottla.lazy_names import loader_of
 
 HOME = {
     "ConsumerConfig": "ottla.client.consumer.config",
@@ -40,9 +41,4 @@ if TYPE_CHECKING:
     from ottla.client.consumer.typed_record import ConsumerRecord as ConsumerRecord
 
 
-def __getattr__(name: str) -> Any:
-    if name not in HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(HOME[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = loader_of(__name__, HOME)

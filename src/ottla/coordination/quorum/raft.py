@@ -61,11 +61,11 @@ from ottla.protocol.schema import Message
 
 NEVER = float("inf")
 LEADER_CHANGE_VERSION = 0
+"""Kafka 4.3 reads the record in no other, whatever it says of itself: the next one ends its controllers."""
 OF_A_TIMEOUT = 4
 """Who knows that the leader is gone waits up to that part of an election's timeout."""
 LONGEST_ELECTION_MS = 4000
 """What the timeout grows to at most, where attempts fail; one that is set to more stays as it is."""
-"""Kafka 4.3 reads the record in no other, whatever it says of itself: the next one ends its controllers."""
 IDLE = (State.UNATTACHED, State.FOLLOWER, State.RESIGNED)
 
 
