@@ -94,6 +94,6 @@ def test_settings_that_name_other_voters_than_the_log_are_told(
     (host,) = new_hosts(1)
     config = Place(tmp_path, 1, host, controller_quorum_voters=f"1@{host}:9093").config
     warn_of_fixed_voters(config, LogShape(voters=VoterSet.of(KEYS[0])))
-    assert caplog.text == ""
+    assert "which counts" not in caplog.text
     warn_of_fixed_voters(config, LogShape(voters=VoterSet.of(*KEYS)))
     assert "controller.quorum.voters names 1, and 1, 2, 3 vote by the log, which counts" in caplog.text

@@ -114,8 +114,10 @@ def test_where_no_socket_can_be_the_consumer_works_and_the_log_says_why(
 
 def test_without_the_variable_there_is_neither_socket_nor_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OTTLA_TRACE", raising=False)
+    before = set(threading.enumerate())
     with Consumer(bootstrap_servers=NOBODY):
-        assert not [thread for thread in threading.enumerate() if thread.name.startswith("ottla-trace")]
+        new = set(threading.enumerate()) - before
+        assert not [thread for thread in new if thread.name.startswith("ottla-trace")]
 
 
 def test_what_json_does_not_have_becomes_text_or_none() -> None:
