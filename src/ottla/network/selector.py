@@ -6,7 +6,9 @@ Knows frames, not messages. Nothing here raises because of what a peer did: that
 from __future__ import annotations
 
 import itertools
+import mmap
 import socket
+import sys
 from collections import deque
 from collections.abc import Hashable, Sequence
 
@@ -23,6 +25,13 @@ from ottla.network.resolver import Address, numeric, resolve
 SCRATCH_BYTES = 256 * 1024
 NEWCOMERS_PER_TURN = 1
 """Steps of handshakes and logins, up to a millisecond each, that are done at a time; of others the next poll tells."""
+
+
+def untouched(size: int) -> bytearray | mmap.mmap:
+    """Memory that the system gives when it is written to: most connections never fill theirs. A forked child has its own."""
+    if sys.platform == "win32":
+        return bytearray(size)
+    return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 class Selector:
@@ -65,7 +74,7 @@ class Selector:
         self._make_channel = make_channel
         self._clock = clock or SystemClock()
         self._poller = poller or default_poller()
-        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self._scratch = memoryview(untouched(SCRATCH_BYTES))
         self._buffers = FrameBuffers(reused_frame_bytes)
         self._memory = memory or MemoryBudget()
         self._max_accepted = max_accepted
