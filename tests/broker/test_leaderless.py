@@ -62,6 +62,14 @@ def test_who_answers_is_not_missing() -> None:
     assert "node 2 at host:2 has another directory than the one that votes" in (leaderless.look(42.0) or "")
 
 
+def test_the_time_in_which_the_node_itself_stood_still_does_not_count() -> None:
+    _, leaderless = quorum()
+    assert leaderless.look(5.0) is None
+    leaderless.stood_still(7.0)
+    assert leaderless.look(12.9) is None
+    assert "for 6 s" in (leaderless.look(13.0) or "")
+
+
 def test_a_newcomer_names_the_addresses_that_it_was_given() -> None:
     _, leaderless = quorum(NOBODY)
     assert "no answer from host:2; start a controller there" in (leaderless.look(6.0) or "")
@@ -94,6 +102,6 @@ def test_settings_that_name_other_voters_than_the_log_are_told(
     (host,) = new_hosts(1)
     config = Place(tmp_path, 1, host, controller_quorum_voters=f"1@{host}:9093").config
     warn_of_fixed_voters(config, LogShape(voters=VoterSet.of(KEYS[0])))
-    assert "which counts" not in caplog.text
+    assert caplog.text == ""
     warn_of_fixed_voters(config, LogShape(voters=VoterSet.of(*KEYS)))
     assert "controller.quorum.voters names 1, and 1, 2, 3 vote by the log, which counts" in caplog.text

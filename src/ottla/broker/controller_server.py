@@ -189,7 +189,7 @@ class ControllerServer:
             self._door.watch(self._hang_up)
             self._introduction.begin(self._timers, self._clock)
             self._sweep_tokens()
-            self._look_for_leader()
+            self._look_for_leader(self._clock.monotonic())
             while not self._is_over():
                 self._turn()
             clean = True
@@ -232,12 +232,13 @@ class ControllerServer:
             span = self._config.delegation_token_expiry_check_interval_ms / 1000
             self._timers.at(self._clock.monotonic() + span, self._sweep_tokens)
 
-    def _look_for_leader(self) -> None:
-        """Say from time to time why nobody leads, where that is so."""
+    def _look_for_leader(self, due: float) -> None:
+        """Say from time to time why nobody leads, where that is so; a look that comes late was held up with everything else."""
         now = self._clock.monotonic()
+        self._leaderless.stood_still(now - due)
         if (sentence := self._leaderless.look(now)) is not None:
             logger.warning(sentence)
-        self._timers.at(now + LOOK_SECONDS, self._look_for_leader)
+        self._timers.at(now + LOOK_SECONDS, partial(self._look_for_leader, now + LOOK_SECONDS))
 
     # brokers that may be gone
 

@@ -43,6 +43,11 @@ class Leaderless:
         misdirected = partition is not None and partition.error_code == ErrorCode.INVALID_VOTER_KEY
         (self._others.add if misdirected else self._others.discard)(event.by)
 
+    def stood_still(self, seconds: float) -> None:
+        """For so long this process did not run, and could not have heard of a leader."""
+        self._since += seconds
+        self._tell_at += seconds
+
     def look(self, now: float) -> str | None:
         """What is to be said by now."""
         if self._is_led(now):
