@@ -1,4 +1,9 @@
-"""A transactional producer of librdkafka's that goes on and on, whoever is killed, and knows what it has committed."""
+"""A transactional producer of librdkafka's that goes on and on, whoever is killed, and knows what it has committed.
+
+One end is its own: where a coordinator has gone before it took partitions into a transaction, librdkafka aborts at the next one what has not
+begun there, and is told INVALID_TXN_STATE as Kafka tells it, which it takes for fatal (confluentinc/librdkafka#4849). Another producer
+of that transactional id goes on then, and nothing is committed meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +23,23 @@ class Transactor:
     """Writes one number after the other to all topics at once, each number in a transaction."""
 
     def __init__(self, address: str, topics: Sequence[str], transactional_id: str, **settings: Any) -> None:
-        self._producer = ck.Producer(
-            {
-                "bootstrap.servers": address,
-                "transactional.id": transactional_id,
-                "transaction.timeout.ms": 60_000,
-                "message.timeout.ms": 60_000,
-                "topic.metadata.refresh.interval.ms": 500,
-                "metadata.recovery.strategy": "none",  # as in `tests.checker.clients`
-                "linger.ms": 0,
-                **{name.replace("_", "."): value for name, value in settings.items()},
-            }
-        )
+        self._settings = {
+            "bootstrap.servers": address,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": 60_000,
+            "message.timeout.ms": 60_000,
+            "topic.metadata.refresh.interval.ms": 500,
+            "metadata.recovery.strategy": "none",  # as in `tests.checker.clients`
+            "linger.ms": 0,
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+        self._producer = ck.Producer(self._settings)
         self._topics = topics
         self.count = 0
         """Numbers below are committed."""
         self.aborted = 0
+        self.given_up = 0
+        """Producers that took their own abort for fatal."""
         self.failed = ""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -77,9 +83,19 @@ class Transactor:
         except ck.KafkaException as error:
             if not error.args[0].txn_requires_abort():
                 raise
-        again(lambda: self._producer.abort_transaction(60))
+        self._abort()
         self.aborted += 1
         return False
+
+    def _abort(self) -> None:
+        try:
+            again(lambda: self._producer.abort_transaction(60))
+        except ck.KafkaException as error:
+            if error.args[0].code() != ck.KafkaError.INVALID_TXN_STATE:
+                raise
+            self.given_up += 1
+            self._producer = ck.Producer(self._settings)
+            again(lambda: self._producer.init_transactions(60))
 
 
 def again(call: Callable[[], object]) -> None:
