@@ -11,17 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import kafka_node
+from interop.cluster import kafka_node, wait_for
 from interop.java_programs import quick_options
 from ottla import Admin, Broker, NewTopic
+from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.spark.class_archive import OPTIONS
 from rivals import apache_kafka as rival
+from tests.broker.wire import Wire
 from tools.class_archive import QUICK, class_archive, driver_options
 
 NewTopicName = Callable[[str], str]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it to what it starts in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 HERE = Path(__file__).parent
+GROUP, TRANSACTION = 0, 1
 LAST = {"test_official_connector", "test_tables"}
 
 
@@ -72,9 +75,16 @@ def apache_kafka() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def kafka_cluster() -> Iterator[rival.ApacheKafka]:
-    """A node that is controller and broker, which others join."""
+    """A node that is controller and broker, which others join, and which has all that coordinators keep: who joins may go again."""
     with kafka_node() as kafka:
+        wait_for(lambda: all(coordinator_of(kafka, kind) >= 0 for kind in (GROUP, TRANSACTION)), "nobody coordinates")
         yield kafka
+
+
+def coordinator_of(kafka: rival.ApacheKafka, kind: int) -> int:
+    """Whoever asks first has the topic made."""
+    with Wire(kafka.bootstrap_servers) as wire:
+        return int(wire.ask(FindCoordinatorRequest("any", kind), 2).node_id)
 
 
 @pytest.fixture(scope="session")
