@@ -55,7 +55,7 @@ class Writer:
             return bool(self.failed) or all(self.acknowledged[each] >= enough[each] for each in enough)
 
         wait_for(is_over, lambda: f"{self.acknowledged} < {enough} of {self.count}: {self._about()}")
-        assert not self.failed, (self.failed[:3], self.acknowledged, self.count)
+        assert not self.failed, (self.failed[:3], self.acknowledged, self.count, self._about())
 
     def _run(self) -> None:
         try:
