@@ -196,6 +196,20 @@ def test_where_the_leader_begins_later_the_copy_begins_anew(leader: Broker, wire
     assert min(files(followed.log.directory)) == f"{12:020d}.log"
 
 
+def test_where_the_leader_begins_amid_a_batch_the_copy_has_the_whole_of_it(
+    leader: Broker, wire: Wire, house: House
+) -> None:
+    def write_and_delete(node: BrokerNode) -> None:
+        node.append(found(node), batch([b"a", b"b", b"c"]))
+        found(node).log.advance_high_watermark(3)
+        found(node).log.advance_start(2)
+
+    in_loop(leader, write_and_delete)
+    followed = house.follow(wire)
+    house.until(lambda: (followed.log.start_offset, followed.log.high_watermark) == (2, 3))
+    assert files(followed.log.directory) == leaders_files(leader)
+
+
 def test_a_leader_that_has_not_heard_of_the_epoch_yet_is_asked_again(leader: Broker, wire: Wire, house: House) -> None:
     write(leader, b"a")
     followed = house.follow(wire, EPOCH + 1)

@@ -115,6 +115,19 @@ def test_a_leader_that_lies_is_told_and_nothing_is_written(tmp_path: Path, data:
     assert (log.end_offset, everything(log)) == (2, before)
 
 
+def test_an_empty_copy_begins_with_the_batch_in_which_its_leaders_log_begins(tmp_path: Path) -> None:
+    log = follower(tmp_path)
+    log.truncate_fully_and_start_at(6, now_ms=NOW)
+    with pytest.raises(CorruptRecordError, match="offset 4, expected 6 or more"):
+        copy(log, placed(4, 3, b"a", b"b"))
+    assert copy(log, placed(4, 3, b"a", b"b", b"c") + placed(7, 3, b"d")) == 8
+    assert [header.base_offset for _, header in iter_headers(everything(log))] == [4, 7]
+    with pytest.raises(CorruptRecordError, match="offset 7, expected 8 or more"):
+        copy(log, placed(7, 3, b"d", b"e"))
+    log.close()
+    assert open_log(log.directory, SMALL, clean=True).end_offset == 8
+
+
 def test_no_flipped_bit_comes_into_a_copy_in_silence(tmp_path: Path) -> None:
     whole = placed(0, 1, b"some", b"values")
     log, chance = follower(tmp_path), random.Random(5)

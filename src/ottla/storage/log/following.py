@@ -5,7 +5,8 @@
 A follower keeps the leader's offsets, epochs and timestamps byte for byte, so that both logs are the same up to where they part. It decides
 nothing: what a producer may do was decided by the leader, and limits of size are the leader's, too. But it believes nothing either. What
 cannot be is refused before the first byte is written: a CRC that does not hold, an offset or an epoch that goes back, an
-epoch that is later than the leader said its own was. Offsets may be missing: the leader has compacted them away.
+epoch that is later than the leader said its own was. Offsets may be missing: the leader has compacted them away. And a leader's log may
+begin in the middle of a batch, where records were deleted: a copy that has nothing yet begins with the whole of that.
 
 Each batch is whole in the log, or not there; where one cannot be written those before it stay.
 """
@@ -23,6 +24,7 @@ from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log.appending import look, segment_for, take_back
 from ottla.storage.log.high_watermark import note_end
 from ottla.storage.log.log_end import LOOK_MS
+from ottla.storage.log.truncation import start_anew
 from ottla.storage.recovery.transaction_check import ensure_true
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_end import Savepoint
@@ -50,7 +52,10 @@ def append_as_is(log: Log, data: Buffer, leader_epoch: int, now_ms: int) -> int:
         raise IllegalStateError(f"the log in {log.directory} is closed")
     if not 0 <= now_ms - log.seen_ms < LOOK_MS:
         look(log, now_ms)
-    for batch in list(copied(log, memoryview(data), leader_epoch)):
+    batches = list(copied(log, memoryview(data), leader_epoch))
+    if batches and batches[0].header.base_offset < log.end_offset:
+        start_anew(log, batches[0].header.base_offset, now_ms)
+    for batch in batches:
         append_batch(log, batch, now_ms)
     return log.end_offset
 
@@ -60,6 +65,8 @@ def copied(log: Log, view: memoryview, leader_epoch: int) -> Iterator[Copied]:
     expected, latest, position = log.end_offset, log.epochs.latest(), 0
     for position, header in iter_headers(view):
         ensure_true_batch(log, view, position, header)
+        if not position and begins_within(log, header):
+            expected = header.base_offset
         ensure_going_on(log, header, expected, latest, leader_epoch)
         expected, latest = header.next_offset, max(latest, header.leader_epoch)
         marker = decode_end_marker(view, position, header) if header.is_control else None
@@ -67,6 +74,11 @@ def copied(log: Log, view: memoryview, leader_epoch: int) -> Iterator[Copied]:
         position += header.size_bytes
     if view and not position:
         raise CorruptRecordError(f"{name_of(log)}: the leader sent {len(view)} bytes without a whole batch; {REMEDY}")
+
+
+def begins_within(log: Log, header: BatchHeader) -> bool:
+    """Whether the copy has nothing yet, and where it is to begin is in the middle of this batch."""
+    return not log.size_bytes and header.base_offset < log.end_offset < header.next_offset
 
 
 def ensure_true_batch(log: Log, view: memoryview, position: int, header: BatchHeader) -> None:
