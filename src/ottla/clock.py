@@ -18,17 +18,16 @@ class Clock(Protocol):
         ...
 
 
-class SystemClock:
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    def wall_ms(self) -> int:
-        return wall_ms()
-
-
 def wall_ms() -> int:
     """Milliseconds since the epoch, by the machine's clock; compiled loops read it in C (`native_clock.pxd`)."""
     return time.time_ns() // 1_000_000
+
+
+class SystemClock:
+    """The machine's; each reading is the function itself, as loops call it often."""
+
+    monotonic = staticmethod(time.monotonic)
+    wall_ms = staticmethod(wall_ms)
 
 
 class ManualClock:

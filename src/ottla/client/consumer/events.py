@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ottla.model import TopicPartition
+from ottla.trace import maker
 
 
 class RebalanceStarted(NamedTuple):
@@ -168,6 +169,12 @@ class HandedOut(NamedTuple):
 
     def __str__(self) -> str:
         return f"handed out {self.records} of {self.partition} from {self.offset}"
+
+
+BUFFERED = maker(lambda topic, partition, *facts: Buffered(TopicPartition(topic, partition), *facts))
+HANDED_OUT = maker(lambda topic, partition, *facts: HandedOut(TopicPartition(topic, partition), *facts))
+POLLED = maker(Polled)
+"""By which those are told that are frequent."""
 
 
 class Committed(NamedTuple):

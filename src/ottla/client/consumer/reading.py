@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ottla.client.arguments import checked_flag, checked_partition, checked_timeout, checked_whole
 from ottla.client.consumer.consumer_core import ConsumerCore
-from ottla.client.consumer.events import Polled
+from ottla.client.consumer.events import POLLED
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionType
 from ottla.client.steps import Steps
@@ -105,7 +105,7 @@ class Reading:
     def _tell_poll(self) -> None:
         if self._core.coordinator is not None:
             gap = self._core.coordinator.heartbeat.poll_gap(self._clock.monotonic())
-            self._core.events.tell(Polled(gap * 1000 if gap < FOREVER else 0.0))
+            self._core.events.tell_of(POLLED, gap * 1000 if gap < FOREVER else 0.0)
 
     def _collect_records(self) -> list[RecordSlice]:
         slices = self._fetcher.collect_fetch(self._core.config.max_poll_records)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ottla.model import TopicPartition
+from ottla.trace import maker
 
 
 class BatchBegun(NamedTuple):
@@ -17,6 +18,10 @@ class BatchBegun(NamedTuple):
 
     def __str__(self) -> str:
         return f"batch of {self.partition} begun"
+
+
+BEGUN = maker(lambda topic, partition: BatchBegun(TopicPartition(topic, partition)))
+"""By which it is told."""
 
 
 class BatchDrained(NamedTuple):

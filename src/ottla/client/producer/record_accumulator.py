@@ -39,7 +39,7 @@ from typing import Any, Protocol
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import Cluster
 from ottla.client.producer.buffer_pool import BufferPool, Claim
-from ottla.client.producer.events import BatchBegun
+from ottla.client.producer.events import BEGUN
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.produce_request_result import OnDelivery
@@ -415,7 +415,7 @@ class RecordAccumulator:
         with self._outcomes:
             self._incomplete[batch.serial] = [batch]
         if self._events.active:
-            self._events.tell(BatchBegun(batch.tp))
+            self._events.tell_of(BEGUN, batch.tp.topic, batch.tp.partition)
         self._queue_of(batch.tp).append(batch)
         self._topics[batch.tp.topic].newest[batch.tp.partition] = batch
 

@@ -282,7 +282,7 @@ class Sender:
             self._give_up(batch, error, certain=True)
             return False
         if self._events.active:
-            self._events.tell(batch_events.drained(batch, now))
+            batch_events.tell_drained(self._events, batch, now)
         return True
 
     def _send_produce_request(self, node: int, batches: list[ProducerBatch], now: float) -> None:
@@ -315,7 +315,7 @@ class Sender:
         for topic in by_topic:
             self._metadata.touch(topic, now)
         if self._events.active:
-            self._events.tell(batch_events.sent(node, batches))
+            batch_events.tell_sent(self._events, node, batches)
         self._client.send(request, now)
 
     def _max_version(self, with_ids: bool) -> int | None:
@@ -329,7 +329,7 @@ class Sender:
     ) -> None:
         now = response.received
         if self._events.active:
-            self._events.tell(batch_events.completed(response, asked))
+            batch_events.tell_completed(self._events, response, asked)
         if response.error is not None:
             outcome: Any = response.error
         elif response.disconnected:
@@ -437,7 +437,7 @@ class Sender:
         if error is not None and not isinstance(error, TransactionAbortedError):
             LOG.warning("[%s] %s: %d records failed: %s", self._name, batch.tp, batch.count, error)
         if self._events.active:
-            self._events.tell(batch_events.finished(batch, error, base_offset, self._client.clock.monotonic()))
+            batch_events.tell_finished(self._events, batch, error, base_offset, self._client.clock.monotonic())
         heard = 0 if batch.result.deliveries is None else len(batch.result.deliveries.callbacks)
         batch.result.complete(base_offset, log_append_time, error)
         if error is not None and (self._transactions is None or self._transactions.transactional_id is None):
@@ -479,7 +479,7 @@ class Sender:
         for batch in left:
             error = IllegalStateError("the producer was closed before the record was delivered")
             if self._events.active:
-                self._events.tell(batch_events.finished(batch, error, -1, self._client.clock.monotonic()))
+                batch_events.tell_finished(self._events, batch, error, -1, self._client.clock.monotonic())
             batch.result.complete(error=error)
             self._accumulator.finish(batch)
         if self._transactions is not None:

@@ -17,7 +17,7 @@ from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
-from ottla.client.consumer.events import Buffered, FetchCompleted, FetchSent, HandedOut
+from ottla.client.consumer.events import BUFFERED, HANDED_OUT, FetchCompleted, FetchSent
 from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.client.consumer.fetching.fetch_session_handler import (
     FetchSessionHandler,
@@ -187,7 +187,7 @@ class Fetcher:
             for columns in fetch.decode_all(offset, end, check_crcs=crcs, with_headers=with_headers, only=only):
                 chunks.append((fetch.tp, columns))
                 if self._events.active:
-                    self._events.tell(HandedOut(fetch.tp, offset, columns.count))
+                    self._events.tell_of(HANDED_OUT, *fetch.tp, offset, columns.count)
                 offset = columns.next_offset
         except CorruptRecordError as error:
             self._go_back(fetch.tp, offset)
@@ -345,7 +345,7 @@ class Fetcher:
         if answer.error_code or answer.records:
             self.completed_fetches.append(CompletedFetch(tp, want.offset, answer, want.leader_epoch))
             if self._events.active:
-                self._events.tell(Buffered(tp, want.offset, len(answer.records or b"")))
+                self._events.tell_of(BUFFERED, *tp, want.offset, len(answer.records or b""))
         if not answer.error_code:
             self._note_ends(tp, answer)
         if answer.preferred_read_replica >= 0:
@@ -376,7 +376,7 @@ class Fetcher:
         if len(portion):
             slices.append(portion)
             if self._events.active:
-                self._events.tell(HandedOut(fetch.tp, fetch.fetch_offset, len(portion)))
+                self._events.tell_of(HANDED_OUT, *fetch.tp, fetch.fetch_offset, len(portion))
         else:
             self._passed = True
         position, epoch = fetch.position_after()
