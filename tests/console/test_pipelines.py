@@ -17,9 +17,18 @@ class Desk:
 
     def __init__(self) -> None:
         self.letters = 1
+        self.state = "running"
 
     def status(self) -> list[dict[str, Any]]:
-        return [{**RUNNING, "dead_letters": self.letters}]
+        return [{**RUNNING, "state": self.state, "dead_letters": self.letters}]
+
+    def pause(self, name: str) -> str:
+        self.state = "paused"
+        return f"{name} is paused"
+
+    def resume(self, name: str) -> str:
+        self.state = "running"
+        return f"{name} is running"
 
     def resend(self, name: str) -> str:
         if name != "bills":
@@ -33,6 +42,11 @@ def test_pipelines_are_shown_and_pushed_and_their_dead_letters_sent_again(broker
         assert asking.ask("pipelines") == [RUNNING]
         assert asking.order("resend", name="bills") == (200, "1 sent again")
         assert asking.ask("pipelines")[0]["dead_letters"] == 0
+        assert asking.order("pause", name="bills") == (200, "bills is paused")
+        assert asking.ask("pipelines")[0]["state"] == "paused"
+        assert asking.order("resume", name="bills") == (200, "bills is running")
+        assert asking.ask("pipelines")[0]["state"] == "running"
+        assert asking.send("GET", "/api/pause?name=bills")[0] == 405
         status, told = asking.order("resend", name="bill")
         assert (status, told["error"]) == (502, "there is no pipeline 'bill'")
         assert asking.send("GET", "/api/resend?name=bills")[0] == 405

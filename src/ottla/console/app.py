@@ -72,7 +72,9 @@ def app(
         "produce": ("POST", produce),
         "reset-offsets": ("POST", reset_offsets),
         "pipelines": ("GET", lambda *_: None if pipelines is None else pipelines.status()),
-        "resend": ("POST", lambda _, q: resend(pipelines, text(q, "name"))),
+        "resend": ("POST", lambda _, q: shown(pipelines).resend(text(q, "name"))),
+        "pause": ("POST", lambda _, q: shown(pipelines).pause(text(q, "name"))),
+        "resume": ("POST", lambda _, q: shown(pipelines).resume(text(q, "name"))),
     }
     routes = [Route(f"/api/{name}", answer(cluster, ask), methods=[verb]) for name, (verb, ask) in asks.items()]
     live = Route("/api/live/group", partial(live_view, cluster, cluster.group), methods=["GET"])
@@ -188,10 +190,11 @@ async def body(request: Any) -> Mapping[str, Any]:
     return given
 
 
-def resend(pipelines: Pipelines | None, name: str) -> str:
+def shown(pipelines: Pipelines | None) -> Pipelines:
+    """Those that can be given orders."""
     if pipelines is None:
         raise SenselessError("this console shows no pipelines; start it with --pipelines FILE|FOLDER")
-    return pipelines.resend(name)
+    return pipelines
 
 
 async def live_view(cluster: Cluster, look: Callable[[str], Any], request: Any) -> Any:

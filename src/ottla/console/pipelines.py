@@ -13,3 +13,9 @@ class Pipelines(Protocol):
 
     def resend(self, name: str) -> str:
         """Put the dead letters of one back where they came from; says how many."""
+
+    def pause(self, name: str) -> str:
+        """Have one wait until it is resumed; says so."""
+
+    def resume(self, name: str) -> str:
+        """Have one go on; says what became of it."""

@@ -89,11 +89,14 @@ def stop(name: str, where: Path) -> None:
 
 def hold(where: Path, name: str, state: str, verb: str) -> None:
     """Have it be so, in its manager, or for the next one."""
-    _, home = meant(where, name)
+    click.echo(now_held(meant(where, name)[1], state, verb))
+
+
+def now_held(home: Home, state: str, verb: str) -> str:
+    """Have it be so, and say it."""
     if asked(home, state, verb):
-        click.echo(f"{name} is {state}")
-    else:
-        click.echo(f"{name} is {state}; nobody runs it now, and the next `ottla pipeline run` leaves it so")
+        return f"{home.name} is {state}"
+    return f"{home.name} is {state}; nobody runs it now, and the next `ottla pipeline run` leaves it so"
 
 
 def asked(home: Home, aim: str | None, verb: str) -> bool:
@@ -114,12 +117,15 @@ def asked(home: Home, aim: str | None, verb: str) -> bool:
 @here_option
 def resume(name: str, where: Path) -> None:
     """Have pipeline NAME go on where it was when it was paused or stopped."""
-    _, home = meant(where, name)
+    click.echo(now_resumed(meant(where, name)[1]))
+
+
+def now_resumed(home: Home) -> str:
+    """Have it go on, and say what became of it."""
     began = time.time()
     if asked(home, None, "resume"):
-        click.echo(f"{name} is {reached(home, began)}")
-    else:
-        click.echo(f"nobody runs {name} now; the next `ottla pipeline run` starts it")
+        return f"{home.name} is {reached(home, began)}"
+    return f"nobody runs {home.name} now; the next `ottla pipeline run` starts it"
 
 
 @click.command()

@@ -32,6 +32,9 @@ async function pipelines() {
   return [
     el("h1", {}, "Pipelines"),
     live,
+    el("h2", {}, "Have one wait, or go on"),
+    form("Pause", [choice("pipeline to pause", "name", first.map((p) => p.name))], async (given) => order("pause", given)),
+    form("Resume", [choice("pipeline to resume", "name", first.map((p) => p.name))], async (given) => order("resume", given)),
     el("h2", {}, "Put dead letters back where they came from"),
     form("Send again", [choice("pipeline", "name", first.map((p) => p.name))], async (given) => given.name + ": " + (await order("resend", given))),
   ];
