@@ -1,0 +1,66 @@
+"""How soon the console's pages are there with 10,000 topics: from the wish for one in Chromium to its rows, and the answers behind it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from urllib.request import urlopen
+
+from benchmarks.brokers import ottla_broker
+from interop.chromium import chromium, page_of
+from ottla import Admin, NewTopic
+from ottla.console.server import Console
+
+TOPICS, AT_ONCE = 10_000, 1_000
+ROUNDS = 11
+AIM_SECONDS = 0.3
+PAGES = {"overview": ("Overview", ".figures"), "topics": ("Topics", "tbody tr"), "brokers": ("Brokers", "tbody tr")}
+
+
+@contextmanager
+def console_of(bootstrap: str) -> Iterator[str]:
+    """Where the console of a cluster is, in a thread."""
+    console, ready = Console({"bootstrap.servers": bootstrap}), Event()
+    thread = Thread(target=console.run, args=(lambda _: ready.set(),))
+    thread.start()
+    ready.wait()
+    try:
+        yield f"http://127.0.0.1:{console.door.port}/"
+    finally:
+        console.stop()
+        thread.join()
+
+
+def told(name: str, work: Callable[[], object]) -> None:
+    """Do it again and again, and print the median."""
+    spans = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        work()
+        spans.append(time.perf_counter() - begin)
+    print(f"{name}: {statistics.median(spans):.3f} s, {max(spans):.3f} at most (aim: ≤ {AIM_SECONDS})", flush=True)
+
+
+def main() -> None:
+    with ottla_broker() as broker, Admin(bootstrap_servers=broker.bootstrap) as admin:
+        for first in range(0, TOPICS, AT_ONCE):
+            admin.create_topics([NewTopic(f"t-{number:05}", 1) for number in range(first, first + AT_ONCE)])
+        with console_of(broker.bootstrap) as url, chromium() as browser, page_of(browser, url) as page:
+            for name in PAGES:
+                told(f"/api/{name}", lambda name=name: urlopen(f"{url}api/{name}").read())  # type: ignore[misc]
+            for name, (heading, rows) in PAGES.items():
+
+                def show(name: str = name, heading: str = heading, rows: str = rows) -> None:
+                    page.evaluate("document.getElementById('page').replaceChildren()")
+                    page.evaluate(f"location.hash = '#/{name}'; turn();")
+                    page.locator("h1", has_text=heading).wait_for()
+                    page.locator(rows).first.wait_for()
+
+                told(f"page {name}", show)
+
+
+if __name__ == "__main__":
+    main()
