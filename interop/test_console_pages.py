@@ -28,7 +28,12 @@ SCRIPT = "<script>document.title = 'taken'</script><img src=x onerror=\"document
 LARGE_BYTES = 5_000_000
 MEMBERS = 500
 TOPICS = 10_000
-IN_DOCS = {"console-tour-light-1280", "console-topic-light-1280", "console-xray-consumer-light-1280"}
+IN_DOCS = {
+    "console-tour-light-1280",
+    "console-topic-light-1280",
+    "console-xray-consumer-light-1280",
+    "console-xray-broker-light-1280",
+}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +51,10 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cluster(traces: Path) -> Iterator[str]:
     """A broker with a little of everything."""
     with Broker(
-        process=True, group_consumer_session_timeout_ms=600_000, group_consumer_max_session_timeout_ms=600_000
+        process=True,
+        trace_folder=str(traces),
+        group_consumer_session_timeout_ms=600_000,
+        group_consumer_max_session_timeout_ms=600_000,
     ) as broker:
         fill(broker.bootstrap_servers)
         yield broker.bootstrap_servers
@@ -115,6 +123,12 @@ class Pipelines:
         self.letters, sent = 0, self.letters
         return f"{sent} sent again"
 
+    def pause(self, name: str) -> str:
+        return f"{name} is paused"
+
+    def resume(self, name: str) -> str:
+        return f"{name} is running"
+
 
 @pytest.fixture(scope="module")
 def sending(cluster: str, traces: Path) -> Iterator[str]:
@@ -171,6 +185,24 @@ def looked_into_producer(page: Page) -> None:
     expect(page.get_by_label("Sender")).to_contain_text("records acknowledged in the last second")
 
 
+def looked_into_broker(page: Page) -> None:
+    shows(page, "#/xray", "X-ray")
+    page.get_by_role("link", name="broker 1").click()
+    expect(page.locator("h1")).to_have_text("X-ray of broker 1")
+    groups = page.get_by_label("GroupCoordinator")
+    expect(groups).to_contain_text("looked-at")
+    expect(groups.locator(".state").first).to_be_visible()
+    expect(page.get_by_label("Purgatory")).to_contain_text("Fetch")
+    expect(page.get_by_label("LogManager").locator(".active").first).to_be_visible()
+    expect(page.get_by_label("Requests")).to_contain_text("Produce")
+
+
+def brokers_with_their_answers(page: Page) -> None:
+    shows(page, "#/brokers", "Brokers")
+    expect(page.get_by_role("heading", name="Answers of broker 1")).to_be_visible()
+    expect(page.locator("table").last).to_contain_text("Produce")
+
+
 PAGES: dict[str, Callable[[Page], None]] = {
     "overview": lambda page: shows(page, "#/overview", "Overview"),
     "topics": lambda page: shows(page, "#/topics", "Topics"),
@@ -180,10 +212,11 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "transactions": lambda page: shows(page, "#/transactions", "Transactions"),
     "transaction": lambda page: shows(page, "#/transaction/bills-1", "bills-1"),
     "pipelines": lambda page: shows(page, "#/pipelines", "Pipelines"),
-    "brokers": lambda page: shows(page, "#/brokers", "Brokers"),
+    "brokers": brokers_with_their_answers,
     "xray": lambda page: shows(page, "#/xray", "X-ray"),
     "xray-consumer": looked_into,
     "xray-producer": looked_into_producer,
+    "xray-broker": looked_into_broker,
     "tour": lambda page: shows(page, "#/tour", "Tour"),
 }
 

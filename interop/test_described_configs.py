@@ -18,6 +18,7 @@ OURS_ALONE = {
         "request.log",
         "sasl.oauthbearer.jwks.file",
         "slow.request.ms",
+        "trace.folder",
     ),
     *("audit.log", "audit.log.denied.only", "audit.log.max.bytes"),
     *("allow.everyone.if.no.acl.found", "super.users"),  # which Kafka leaves to its authorizer, and does not tell

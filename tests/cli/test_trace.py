@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
+import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
-from ottla import Admin, NewTopic, Producer
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from tests.cli.conftest import ENVIRONMENT, OTTLA, PATIENCE, ottla, start
 
 
@@ -51,8 +55,9 @@ def lines_until(process: subprocess.Popen[str], words: str) -> list[str]:
     raise AssertionError(f"{words!r} was not said, but {lines}")
 
 
-def drawn_by(arguments: tuple[str, ...], typed: bytes = b"") -> bytes:
-    """What a command draws in a terminal until it ends by itself."""
+@contextmanager
+def drawing(arguments: tuple[str, ...], typed: bytes = b"") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A command in a terminal, and the other end of that."""
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         [*OTTLA, *arguments],
@@ -63,15 +68,41 @@ def drawn_by(arguments: tuple[str, ...], typed: bytes = b"") -> bytes:
     )
     os.close(terminal)
     os.write(controller, typed)
-    drawn = b""
     try:
-        while chunk := os.read(controller, 65536):
-            drawn += chunk
-    except OSError:  # the other end is closed
-        pass
-    os.close(controller)
-    assert process.wait(PATIENCE) == 0
+        yield process, controller
+    finally:
+        process.kill()
+        process.wait()
+        os.close(controller)
+
+
+def drawn_by(arguments: tuple[str, ...], typed: bytes = b"") -> bytes:
+    """What a command draws in a terminal until it ends by itself."""
+    drawn = b""
+    with drawing(arguments, typed) as (process, controller):
+        try:
+            while chunk := os.read(controller, 65536):
+                drawn += chunk
+        except OSError:  # the other end is closed
+            pass
+        assert process.wait(PATIENCE) == 0
     return drawn
+
+
+def draws(arguments: tuple[str, ...], *words: str) -> None:
+    """A command that goes on draws all of these at some time, and ends with Ctrl-C."""
+    drawn, deadline = b"", time.monotonic() + PATIENCE
+    with drawing(arguments) as (process, controller):
+        while missing := [word for word in words if word.encode() not in drawn]:
+            ready, _, _ = select.select([controller], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, f"{missing} were not drawn, but {drawn!r}"
+            drawn += os.read(controller, 65536)
+        process.send_signal(signal.SIGINT)
+        while process.poll() is None:  # what it draws to its end has to be taken
+            if select.select([controller], [], [], 0.05)[0]:
+                with suppress(OSError):
+                    os.read(controller, 65536)
+        assert process.returncode == 130
 
 
 def test_a_member_says_how_it_came_into_the_group(tracing: subprocess.Popen[str], filled: str) -> None:
@@ -94,25 +125,23 @@ def test_ctrl_c_leaves_the_group_long_before_its_session_is_over(
 
 
 def test_every_event_is_told_where_that_is_wanted(address: str, filled: str) -> None:
-    told = ottla(
-        "trace", "consume", filled, "--from-beginning", "--events", "--seconds", 0.5, "--bootstrap-server", address
-    )
-    assert (told.status, told.err) == (0, "")
-    for words in (
-        "fetch sent to node 1: ",
-        f" bytes of {filled}-0 from 0",
-        f"handed out 10 of {filled}-1 from 0",
-    ):
-        assert words in told.out
+    process = start("trace", "consume", filled, "--from-beginning", "--events", "--bootstrap-server", address)
+    try:
+        lines = lines_until(process, f"handed out 10 of {filled}-1 from 0")
+    finally:
+        process.kill()
+        process.communicate()
+    assert any(line.startswith("fetch sent to node 1: ") for line in lines)
+    assert any(f" bytes of {filled}-1 from 0" in line for line in lines)
 
 
 @pytest.mark.behaviour("X1")
 def test_a_terminal_gets_a_picture_of_all_parts(address: str, filled: str, group: str) -> None:
-    drawn = drawn_by(("trace", "consume", filled, "--group", group, "--seconds", "0.5", "--bootstrap-server", address))
-    for part in ("ConsumerNetworkClient", "Fetcher", "ConsumerCoordinator", "HeartbeatThread", "SubscriptionState"):
-        assert part.encode() in drawn
-    for words in ("in flight", "poll gap", "time line", f"{filled}-1"):
-        assert words.encode() in drawn
+    draws(
+        ("trace", "consume", filled, "--group", group, "--bootstrap-server", address),
+        *("ConsumerNetworkClient", "Fetcher", "ConsumerCoordinator", "HeartbeatThread", "SubscriptionState"),
+        *("in flight", "poll gap", "time line", f"{filled}-1"),
+    )
 
 
 def test_a_topic_there_is_not_is_said(address: str) -> None:
@@ -164,3 +193,49 @@ def test_a_terminal_gets_a_picture_of_a_producer(address: str, filled: str) -> N
     drawn = drawn_by(("trace", "produce", filled, "--bootstrap-server", address), typed=b"a\nb\n\x04")
     for part in ("RecordAccumulator", "Sender", "NetworkClient", "TransactionManager", "2 records acknowledged"):
         assert part.encode() in drawn
+
+
+@pytest.fixture
+def looked_into(tmp_path: Path) -> Iterator[Broker]:
+    """A broker that lets others look, which has a topic."""
+    with Broker(trace_folder=str(tmp_path)) as broker, Producer(broker.client_settings()) as producer:
+        producer.send("orders", b"v").result(PATIENCE)
+        yield broker
+
+
+def test_a_terminal_gets_a_picture_of_a_broker(looked_into: Broker, tmp_path: Path) -> None:
+    draws(
+        ("trace", "broker", "--trace", str(tmp_path)),
+        *("GroupCoordinator", "Purgatory", "LogManager", "ReplicaManager", "LogCleaner", "Requests", "time line"),
+        *("orders-0  0 to 1, committed to 1, 1 segments", "Produce 1"),
+    )
+
+
+def test_what_happens_in_a_broker_is_a_line_each(looked_into: Broker, tmp_path: Path) -> None:
+    process = start("trace", "broker", "1", "--json", "--events", "--trace", str(tmp_path))
+    try:
+        with Consumer(looked_into.client_settings(), client_id="reader") as consumer:
+            consumer.assign([TopicPartition("orders", 0)])
+            assert process.stdout is not None
+            deadline = time.monotonic() + PATIENCE
+            while not select.select([process.stdout], [], [], 0)[0]:  # its fetches wait again and again
+                consumer.poll(0.1)
+                assert time.monotonic() < deadline
+            event = json.loads(process.stdout.readline())
+    finally:
+        process.kill()
+        process.communicate()
+    assert event["event"] in ("WaitBegun", "WaitOver")
+    assert (event["facts"]["api"], event["facts"]["client_id"]) == ("Fetch", "reader")
+
+
+def test_a_broker_that_lets_nobody_look_is_said(tmp_path: Path) -> None:
+    told = ottla("trace", "broker", "--trace", tmp_path)
+    assert told.status == 1
+    assert f"start one with: ottla broker --trace {tmp_path}" in told.sentence
+
+
+def test_which_broker_there_is_not_is_said(looked_into: Broker, tmp_path: Path) -> None:
+    told = ottla("trace", "broker", "7", "--trace", tmp_path)
+    assert told.status == 1
+    assert told.sentence.endswith("; there are 1")

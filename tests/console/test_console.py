@@ -167,9 +167,10 @@ def test_the_page_comes_from_here_and_fetches_nothing_from_elsewhere(browser: Br
 
 
 def test_every_box_of_the_x_ray_has_its_sentences_in_korean_too() -> None:
-    xray, korean = ((STATIC / name).read_text(encoding="utf-8") for name in ("xray.js", "korean.js"))
-    boxes = re.findall(r"^  (\w+): \[.*\",$", xray, re.MULTILINE)
-    assert len(boxes) == 14
+    files = ("xray.js", "inside.js", "korean.js")
+    xray, inside, korean = ((STATIC / name).read_text(encoding="utf-8") for name in files)
+    boxes = re.findall(r"^  (\w+): \[.*\",$", xray + inside, re.MULTILINE)
+    assert len(boxes) == 20
     assert re.findall(r"^  (\w+): \"", korean, re.MULTILINE) == boxes
     known = set(re.findall(r"\"([^\"]+)\": \"", korean.replace('":\n    "', '": "')))
-    assert set(re.findall(r"\bt\(\"([^\"]+)\"\)", xray)) <= known
+    assert set(re.findall(r"\bt\(\"([^\"]+)\"\)", xray + inside)) <= known

@@ -232,7 +232,7 @@ class InThread:
             raise
         self.groups = EventStream()
         self._server.node.groups.listeners.append(self.groups.tell)
-        show_figures(self._page, self._server, config)
+        self._window = show_figures(self._page, self._server, config)
         RUNNING.add(self)
         warn_if_uncompiled()
         self.bootstrap_servers = self._server.bootstrap_servers
@@ -257,6 +257,8 @@ class InThread:
         """Stop the loop and wait for it."""
         RUNNING.discard(self)
         self._close_page()
+        if self._window is not None:
+            self._window.close()
         self._server.stop()
         self._thread.join(timeout)
         if self._thread.is_alive():

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotInTime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.broker.figures import COUNTER, Figure, Histogram
+from ottla.broker.loop_call import NotInTime, call_in_loop
 from ottla.broker.settings.endpoints import parse_address, reached_from_here
 from ottla.errors import ConfigError
 from ottla.extras import extra
@@ -75,16 +74,7 @@ class MetricsPage:
 
     def in_loop(self, work: Callable[[], T]) -> T:
         """Have the loop do it, and wait; NotInTime where that takes too long."""
-        future: Future[T] = Future()
-
-        def do() -> None:
-            try:
-                future.set_result(work())
-            except Exception as error:
-                future.set_exception(error)
-
-        self._call_soon(do)
-        return future.result(LOOP_SECONDS)
+        return call_in_loop(self._call_soon, work, LOOP_SECONDS)
 
     def answer(self, path: str) -> tuple[int, str, bytes]:
         """What whoever asks for that path is sent: status, content type, body."""

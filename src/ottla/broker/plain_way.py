@@ -118,7 +118,7 @@ class PlainWay:
 
     def _wait(self, call: Call, fetch: PlainFetch, deadline: float) -> None:
         waiting = WaitingFetch(
-            fetch.awaited, fetch.min_bytes - fetch.size, partial(self._look_again, call, fetch, deadline)
+            fetch.awaited, fetch.min_bytes - fetch.size, partial(self._look_again, call, fetch, deadline), call
         )
         call.on_abandoned = partial(self._node.waiting.discard, waiting)
         self._node.waiting.add(waiting, deadline)

@@ -15,7 +15,9 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.compiled import warn_if_uncompiled
 
 if TYPE_CHECKING:
+    from ottla.broker.inside.window import Window
     from ottla.broker.metrics_page import MetricsPage
+    from ottla.broker.requests.latencies import Latencies
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, by the custom of shells."""
@@ -66,7 +68,7 @@ def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    show_figures(page, server, config)
+    window = show_figures(page, server, config)
 
     def tell() -> None:
         if page is not None:
@@ -77,8 +79,9 @@ def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
         server.when_ready(tell)
         server.run()
     finally:
-        if page is not None:
-            page.close()
+        for each in (page, window):
+            if each is not None:
+                each.close()
 
 
 def make_server(config: BrokerConfig) -> Serves:
@@ -105,16 +108,31 @@ def page_at(config: BrokerConfig) -> MetricsPage | None:
     return MetricsPage(config.metrics_listen)
 
 
-def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) -> None:
-    """Have a server's figures read there from now on."""
-    if page is None:
-        return
-    from ottla.broker.figures import Figure, Histogram, of_broker, of_controller
+def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) -> Window | None:
+    """Have a server's figures read there from now on, and its inside where that is wanted; both need its requests measured."""
+    opens = bool(config.trace_folder) and not config.controls
+    if page is None and not opens:
+        return None
     from ottla.broker.requests.latencies import Latencies
 
     latencies = Latencies()
     if not config.controls:
         server.handler.measure(Counter(), latencies)
+    if page is not None:
+        show_page(page, server, config, latencies)
+    return window_of(server, config, latencies) if opens else None
+
+
+def window_of(server: Any, config: BrokerConfig, latencies: Latencies) -> Window:
+    from ottla.broker.inside.window import Window
+
+    count = lambda: len(server.connections.by_channel)  # noqa: E731
+    return Window(config.trace_folder, server.node, latencies, server.call_soon, count)
+
+
+def show_page(page: MetricsPage, server: Any, config: BrokerConfig, latencies: Latencies) -> None:
+    """Begin to answer on a page of metrics."""
+    from ottla.broker.figures import Figure, Histogram, of_broker, of_controller
 
     def figures() -> list[Figure | Histogram]:
         if config.controls:

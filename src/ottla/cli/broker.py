@@ -48,6 +48,12 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
     metavar="HOST:PORT",
     help="Answer /metrics for Prometheus, /healthz and /readyz over HTTP there; needs pip install 'ottla[metrics]'.",
 )
+@click.option(
+    "--trace",
+    metavar="FOLDER",
+    envvar="OTTLA_TRACE",
+    help="Let others of this user look inside, by a socket in FOLDER: ottla trace broker, the console's X-ray.",
+)
 @click.option("--request-log", metavar="FILE", help="Append a line of JSON for each request; - is standard error.")
 @click.option(
     "--log-format",
@@ -64,6 +70,7 @@ def broker(
     file: str | None,
     add_scram: tuple[str, ...],
     metrics: str | None,
+    trace: str | None,
     request_log: str | None,
     log_format: str,
     settings: tuple[str, ...],
@@ -84,6 +91,7 @@ def broker(
         ("--data-dir", "log.dirs", data_dir),
         ("--add-scram", "add.scram", "\n".join(add_scram) if add_scram else None),
         ("--metrics", "metrics.listen", metrics),
+        ("--trace", "trace.folder", trace),
         ("--request-log", "request.log", request_log),
     ):
         if value is not None and given.setdefault(name, value) != value:

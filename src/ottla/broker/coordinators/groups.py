@@ -97,6 +97,21 @@ class Groups:
             with suppress(OutOfServiceError):
                 yield from self._runtime_of(partition).machine.all()
 
+    def loaded(self) -> Iterator[tuple[ClassicGroup | ConsumerGroup, Callable[[Hashable], float | None]]]:
+        """Groups that are in memory and have, or had, members, and when the alarms of each go off; nothing is read for this."""
+        for runtime in self._runtimes.values():
+            machine, due = runtime.machine, runtime.due
+            yield from ((group, due) for group in machine.groups.values())
+            yield from ((group, due) for group in machine.consumers.groups.values())
+
+    @property
+    def loaded_count(self) -> int:
+        return sum(len(each.machine.groups) + len(each.machine.consumers.groups) for each in self._runtimes.values())
+
+    def known(self, group: str) -> ClassicGroup | ConsumerGroup | None:
+        """A group that is in memory."""
+        return next((found for each in self._runtimes.values() if (found := each.machine.find(group))), None)
+
     def fetch(
         self, group: str, partitions: Sequence[TopicPartition] | None
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:

@@ -11,6 +11,7 @@ logs and no clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
@@ -124,6 +125,13 @@ class FetchSession:
         """What is to be looked at, longest waiting first: who got records goes to the end."""
         self.waiting: dict[WaitingFetch, None] = {}
         """Fetches of this session that wait."""
+
+    def __str__(self) -> str:
+        shown = [
+            f"{each.name or each.topic_id}-{each.wanted.partition}" for each in islice(self.partitions.values(), 3)
+        ]
+        rest = len(self.partitions) - len(shown)
+        return f"session {self.session_id}: {', '.join(shown)}" + (f" and {rest} more" if rest else "")
 
     def adopt(self, partitions: Iterable[tuple[Key, FetchedPartition]]) -> None:
         for key, partition in partitions:

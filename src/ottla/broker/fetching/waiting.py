@@ -14,20 +14,26 @@ happens once a turn of the loop, after all of the turn's requests: ten producers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from ottla.broker.fetching.wait_events import WaitBegun, WaitOver
 from ottla.broker.timers import Timer, Timers
+from ottla.protocol.apis import APIS
+from ottla.trace import EventStream
 
 if TYPE_CHECKING:
     from ottla.broker.fetching.fetch_session import FetchedPartition
+    from ottla.broker.requests.call import Call
 
 FOR_ALL = 2**31
 """More bytes than any fetch may miss."""
+MOST_PLACES = 8
+"""That are named of one that waits."""
 
 
 class Awaited(Protocol):
-    """Where fetches wait: at partitions, or at a session, which hears of all of its partitions."""
+    """Where fetches wait: at partitions, or at a session, which hears of all of its partitions. Its text says which."""
 
     waiting: dict[WaitingFetch, None]
 
@@ -41,15 +47,37 @@ class FetchSource(Awaited, Protocol):
 class WaitingFetch:
     """A fetch that could not be answered at once."""
 
-    __slots__ = ("awaited", "complete", "missing_bytes", "timer")
+    __slots__ = ("awaited", "call", "complete", "missing_bytes", "timer")
 
-    def __init__(self, awaited: Sequence[Awaited], missing_bytes: int, complete: Callable[[], None]) -> None:
+    def __init__(
+        self, awaited: Sequence[Awaited], missing_bytes: int, complete: Callable[[], None], call: Call | None = None
+    ) -> None:
         self.awaited = awaited
         self.missing_bytes = missing_bytes
         self.complete = complete
         """Called in the loop once it is time to look again; it may wait anew."""
         self.timer: Timer | None = None
         """Rings at the end of its patience."""
+        self.call = call
+        """Whose answer waits; None for those that a coordinator holds back."""
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether it misses nothing any more."""
+        return self.missing_bytes <= 0
+
+    @property
+    def api(self) -> str:
+        return "an answer of a coordinator" if self.call is None else APIS[self.call.header.api_key].name
+
+    @property
+    def client_id(self) -> str:
+        return "" if self.call is None else self.call.header.client_id or ""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where it waits, for people; the first few."""
+        return tuple(str(each) for each in self.awaited[:MOST_PLACES])
 
 
 class Waiting:
@@ -61,6 +89,14 @@ class Waiting:
         self._all: dict[WaitingFetch, None] = {}
         self.closed = False
         """Whether nobody may wait any more, because the broker ends."""
+        self.events = EventStream()
+        """Who begins to wait and who is done with it."""
+
+    def __iter__(self) -> Iterator[WaitingFetch]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
 
     def close(self) -> None:
         """Complete all that wait; from now on whoever looks again has to be content with what there is."""
@@ -74,6 +110,8 @@ class Waiting:
         self._all[fetch] = None
         for each in fetch.awaited:
             each.waiting[fetch] = None
+        if self.events.active:
+            self.events.tell(WaitBegun(fetch.api, fetch.client_id, fetch.places, fetch.missing_bytes))
 
     def discard(self, fetch: WaitingFetch) -> None:
         """Let it wait no more; it is not completed."""
@@ -122,5 +160,7 @@ class Waiting:
                     self._finish(fetch)
 
     def _finish(self, fetch: WaitingFetch) -> None:
+        if self.events.active:
+            self.events.tell(WaitOver(fetch.api, fetch.client_id, fetch.places, reached=fetch.is_reached))
         self.discard(fetch)
         fetch.complete()

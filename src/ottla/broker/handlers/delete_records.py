@@ -64,7 +64,7 @@ def settle(
             result.error_code = ErrorCode.REQUEST_TIMED_OUT
         return response
     again = partial(call.resume, lambda: settle(node, call, request, response, left))
-    waiting = WaitingFetch([leadership.copies for leadership, _, _ in left], 0, again)
+    waiting = WaitingFetch([leadership.copies for leadership, _, _ in left], 0, again, call)
     call.on_abandoned = lambda: node.waiting.discard(waiting)
     node.waiting.add(waiting, deadline)
     return Outcome.LATER

@@ -37,6 +37,10 @@ class Alarms:
                 self._timers.cancel(timer)
             self._arm(name, at)
 
+    def due(self, name: Hashable) -> float | None:
+        """When it goes off; None where it is not set."""
+        return self._due.get(name)
+
     def clear(self) -> None:
         for timer in self._set.values():
             self._timers.cancel(timer)

@@ -22,7 +22,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -132,6 +132,10 @@ class Runtime(Generic[M]):
         self._waiting: dict[int, Callable[[Any], None]] = {}
         self._tickets = itertools.count(1)
         self.machine = self._build()
+
+    def due(self, name: Hashable) -> float | None:
+        """When an alarm of the machine goes off, by the monotonic clock; None where it is not set."""
+        return None if self._hooks.alarms is None else self._hooks.alarms.due(name)
 
     def ask(self, event: Callable[[int], Any], later: Callable[[Any], None] | None = None) -> Any:
         """The machine's reply to the event that `event` makes of a ticket; KafkaError where it cannot be kept.

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.broker.disk import Disk
+from ottla.broker.partitions.cleaning_events import CleaningBegun, Compacted
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.sweep import Sweep
 from ottla.broker.settings.config import BrokerConfig
@@ -24,6 +25,7 @@ from ottla.storage.batches.damage import OutOfServiceError
 from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
+from ottla.trace import EventStream
 
 if TYPE_CHECKING:
     from ottla.storage.cleaning.cleaner import Cleaner
@@ -66,6 +68,12 @@ class Cleaning:
         """What a disk refused, and must be done before anything else is with these logs' files."""
         self._finish_due = False
         self._stopped = False
+        self.current: tuple[Partition, float] | None = None
+        """What is being compacted, and since when by the monotonic clock."""
+        self.looked_at: dict[Partition, float] = {}
+        """The share that was not compacted of each log, when it was last looked at."""
+        self.events = EventStream()
+        """What is begun and done."""
         self._given_up: set[Log] = set()
         """Logs that are left alone until the broker starts again, since something is wrong with them."""
         self._complained: set[Log] = set()
@@ -75,9 +83,16 @@ class Cleaning:
         """Take other settings, from the next pass on."""
         self._config = config
 
+    @property
+    def due(self) -> Mapping[Partition, float]:
+        """What is to be compacted, and the share of each that was not before."""
+        return self._due
+
     def look(self, partitions: Iterable[Partition]) -> None:
         """See which of them are worth it, and begin unless a log is under way."""
         self._finish_due = True
+        for gone in [each for each in self.looked_at if each.opened_log is None or each.opened_log.closed]:
+            del self.looked_at[gone]
         self._next()
         self._sweep.begin(partitions)
 
@@ -108,6 +123,7 @@ class Cleaning:
 
         done = self._directory.cleaned_to(partition.topic_partition)
         plan = plan_of(opened, done, self._clock.wall_ms())
+        self.looked_at[partition] = plan.dirty_ratio
         return plan if plan.due(opened.config) and opened.config.compacts else None
 
     def _next(self) -> None:
@@ -158,6 +174,9 @@ class Cleaning:
         from ottla.storage.cleaning.log_cleaning import plan_of
 
         opened.cleaning = True
+        self.current = partition, self._clock.monotonic()
+        if self.events.active:
+            self.events.tell(CleaningBegun(partition.topic_partition, plan.dirty_ratio, plan.dirty_bytes))
         try:
             while plan.dirty_bytes and not opened.closed:
                 end_offset = yield from self._pass(partition, opened, plan)
@@ -168,6 +187,8 @@ class Cleaning:
         else:
             opened.cleaning = False
             self._complained.discard(opened)
+        finally:
+            self.current = None
 
     def _leave(self, partition: Partition, opened: Log, error: Exception) -> Steps:
         """Put a log right after a failure. Where its disk refused it is tried again, else only after a restart."""
@@ -218,14 +239,11 @@ class Cleaning:
         return cleaner.end_offset
 
     def _tell(self, partition: Partition, cleaner: Cleaner, seconds: float) -> None:
-        log.info(
-            "%s: compacted up to offset %d in %.3f s: %d bytes of %d are left",
-            partition.topic_partition,
-            cleaner.end_offset,
-            seconds,
-            cleaner.bytes_written,
-            sum(extent.size for extent in cleaner.extents),
-        )
+        before = sum(extent.size for extent in cleaner.extents)
+        done = Compacted(partition.topic_partition, cleaner.end_offset, seconds, cleaner.bytes_written, before)
+        log.info("%s", done)
+        if self.events.active:
+            self.events.tell(done)
 
     def _breathe(self, opened: Log) -> None:
         if self._stopped or opened.closed:

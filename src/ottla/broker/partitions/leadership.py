@@ -11,6 +11,7 @@ has reached the end of its batch, in `waiting`, as fetches wait at partitions; w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ottla.broker.fetching.waiting import Waiting, WaitingFetch
 from ottla.broker.partitions.partition import Partition
@@ -19,14 +20,21 @@ from ottla.coordination.replication.leader import Leader
 from ottla.errors import ErrorCode
 from ottla.storage.log import Log
 
+if TYPE_CHECKING:
+    from ottla.broker.requests.call import Call
+
 
 class Copies:
     """Where those wait who want to hear of every fetch of a copy."""
 
-    __slots__ = ("waiting",)
+    __slots__ = ("partition", "waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
         self.waiting: dict[WaitingFetch, None] = {}
+
+    def __str__(self) -> str:
+        return f"the copies of {self.partition}"
 
 
 class Leadership:
@@ -42,12 +50,15 @@ class Leadership:
         self.log: Log = partition.log
         self.waiting: dict[WaitingFetch, None] = {}
         """Produces that wait for the high watermark."""
-        self.copies = Copies()
+        self.copies = Copies(partition)
         self.ended = False
         """Whether another leads now."""
         self.on_change: Callable[[Leadership], None] = ignore
         """Told when there may be another in-sync set to ask for."""
         self._waiting = waiting
+
+    def __str__(self) -> str:
+        return str(self.partition)
 
     def appended(self, now: float) -> None:
         """Take the end that the log has now."""
@@ -127,9 +138,9 @@ class WaitingProduce(WaitingFetch):
 
     __slots__ = ("required",)
 
-    def __init__(self, required: dict[Leadership, int], complete: Callable[[], None]) -> None:
+    def __init__(self, required: dict[Leadership, int], complete: Callable[[], None], call: Call | None = None) -> None:
         awaited: Sequence[Leadership] = list(required)
-        super().__init__(awaited, 0, complete)
+        super().__init__(awaited, 0, complete, call)
         self.required = required
         """How far the high watermark of each must come."""
 

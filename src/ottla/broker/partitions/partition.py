@@ -91,6 +91,9 @@ class Partition:
     def __repr__(self) -> str:
         return f"Partition({self.topic_partition})"
 
+    def __str__(self) -> str:
+        return str(self.topic_partition)
+
     @property
     def log(self) -> Log:
         """The log; KafkaError(KAFKA_STORAGE_ERROR) where it cannot be opened, OutOfServiceError where it must not be."""

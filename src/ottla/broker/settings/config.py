@@ -162,6 +162,9 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     metrics_listen: str = ""
     """Where `/metrics`, `/healthz` and `/readyz` are answered over HTTP, `host:port`; empty for nowhere. Needs `pip install 'ottla[metrics]'`."""
 
+    trace_folder: str = ""
+    """A folder for the Unix socket by which others of the same user look inside: `ottla trace broker`, the console's X-ray; empty for none."""
+
     request_log: str = ""
     """A file to which a line of JSON is appended for each request, `-` for standard error; empty for none."""
 

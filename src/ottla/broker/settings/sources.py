@@ -26,7 +26,7 @@ NOT_SETTINGS = {
     *(
         "OTTLA_BOOTSTRAP_SERVERS",
         "OTTLA_CONTEXT",
-        "OTTLA_TRACE",
+        "OTTLA_TRACE",  # which is an option of `ottla broker` besides
     ),  # for clients, whose environment is often the broker's too
 }
 """Variables of the same prefix that are for other things."""

@@ -1,1 +1,1 @@
-"""`ottla trace`: what happens in a consumer or a producer, as a picture in a terminal."""
+"""`ottla trace`: what happens in a consumer, a producer or a broker, as a picture in a terminal."""

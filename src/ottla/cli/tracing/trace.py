@@ -1,4 +1,4 @@
-"""`ottla trace`: a client that is watched from inside; `consume` here, while it reads, `produce` in its own file."""
+"""`ottla trace`: a client that is watched from inside; `consume` here, while it reads, `produce` and `broker` in files of their own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from ottla.cli.live import LiveView
 from ottla.cli.options import bootstrap_server, json_lines_option, senseless, settings_option
 from ottla.cli.records.consume import consumer_at
+from ottla.cli.tracing.trace_broker import broker
 from ottla.cli.tracing.trace_produce import produce
 from ottla.cli.verbs import Verbs
 
@@ -28,10 +29,11 @@ RATE_SECONDS = 3.0
 
 @click.group(cls=Verbs)
 def trace() -> None:
-    """Watch a client from inside."""
+    """Watch a client, or a broker, from inside."""
 
 
 trace.add_command(produce)
+trace.add_command(broker)
 
 
 @trace.command()
@@ -113,7 +115,7 @@ def follow(
 
 def tell_all(moments: list[Moment], pace: Pace, view: LiveView, wanted: tuple[type[Any], ...]) -> None:
     """What happened since the last time: counted, and told where it belongs in the time line."""
-    from ottla.client.tracing.plain import plain_moment
+    from ottla.tracing.plain import plain_moment
 
     for moment in moments:
         pace.count(moment)

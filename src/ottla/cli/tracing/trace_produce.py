@@ -143,7 +143,7 @@ class Watch:
 
     def draw(self) -> None:
         """What happened since the last time."""
-        from ottla.client.tracing.plain import plain_moment
+        from ottla.tracing.plain import plain_moment
 
         self._drawn = time.monotonic()
         for moment in self._heard.take():

@@ -67,7 +67,7 @@ class ConsumerFace(Generic[K, V]):
 
     def _let_others_look(self, folder: str) -> None:
         """Listen in `folder` until this is closed or dropped."""
-        from ottla.client.tracing.trace_socket import maybe_listen
+        from ottla.tracing.trace_socket import maybe_listen
 
         core, client_id = self._core, self.client_id
 

@@ -83,7 +83,7 @@ class ProducerFace:
 def let_others_look(face: ProducerFace, core: ProducerCore, folder: str) -> None:
     """Listen in `folder` until the producer is closed or dropped."""
     from ottla.client.producer.snapshot import take_snapshot
-    from ottla.client.tracing.trace_socket import maybe_listen
+    from ottla.tracing.trace_socket import maybe_listen
 
     listening = maybe_listen("producer", core.client_id, core.events, partial(take_snapshot, core), folder)
     if listening is not None:

@@ -18,6 +18,7 @@ async function brokers() {
       [d.path, d.cordoned ? " (takes no new partitions)" : "", d.moving_here ? ` (${d.moving_here} on their way here)` : ""].join(""), d.copies, room(d.bytes), full(d),
       d.largest.map((each) => el("div", {}, `${each.partition} ${room(each.bytes)}`))])),
     ...(seen.quorum ? quorum(seen.quorum) : []),
+    ...await insides(seen.cluster),
   ];
 }
 

@@ -1,5 +1,5 @@
 "use strict";
-// The inside of a traced client: its parts as boxes, in the order in which a record passes them.
+// The inside of a traced client or broker (inside.js): its parts as boxes, in the order in which a record passes them.
 
 const KEPT = 6000; // ten minutes of frames
 const TEMPO_MS = 100;
@@ -64,12 +64,12 @@ async function xray(name = "") {
   return [
     el("h1", {}, t("X-ray")),
     el("p", {}, otherLanguage()),
-    el("p", {}, t("The inside of a consumer or producer that runs: each part as a box, live. It joins no group and disturbs nobody.")),
+    el("p", {}, t("The inside of a consumer, producer or broker that runs: each part as a box, live. It joins no group and disturbs nobody.")),
     seen.clients.length
       ? table(["client", "kind", "process", "since (UTC)"].map(t), seen.clients.map((c) => [link(c.client_id, "xray", c.name), c.kind, c.pid, when(c.since_ms)]))
       : el("p", { class: "dim" }, seen.folder === null ? t("This console was given no folder of traced programs.") : "No program is traced in " + seen.folder + "."),
     el("h2", {}, t("How a program lets you look")),
-    el("pre", {}, `OTTLA_TRACE=${seen.folder ?? "FOLDER"} python program.py\nottla console --trace ${seen.folder ?? "FOLDER"} …`),
+    el("pre", {}, `OTTLA_TRACE=${seen.folder ?? "FOLDER"} python program.py\nottla broker --trace ${seen.folder ?? "FOLDER"} …\nottla console --trace ${seen.folder ?? "FOLDER"} …`),
     el("h2", {}, t("Replay a recording")),
     el("p", {}, el("label", {}, t("a file that was saved here"), open)),
   ];
@@ -93,7 +93,7 @@ class Film {
   async listen(name, signal, path = "live/traced", quiet = false) {
     await follow(path, { name }, (frame) => {
       if (frame.error) say(frame.error, true);
-      else if (frame.ended) quiet || say("this client has ended; what is shown is its last", true);
+      else if (frame.ended) quiet || say("this program has ended; what is shown is its last", true);
       else if (!frame.snapshot) this.hello = frame;
       else this.add(frame);
     }, signal, quiet);
@@ -158,8 +158,9 @@ class Film {
     ];
   }
 
-  lay(produces) { // once it is known whose film it is
-    this.film.replaceChildren(el("h2", {}, t("The way of a record")), ...(produces ? [
+  lay(seen, produces) { // once it is known whose film it is
+    if ("broker" in seen) this.film.replaceChildren(el("h2", {}, t("The parts of the broker")), el("div", { class: "flow pair parts" }, INSIDE.map(this.box)));
+    else this.film.replaceChildren(el("h2", {}, t("The way of a record")), ...(produces ? [
       el("div", { class: "flow" }, PRODUCED.map(this.box)),
       el("h2", {}, t("Numbers and transactions")), el("div", { class: "flow pair" }, this.box("transaction"))] : [
       el("div", { class: "flow" }, FLOW.map(this.box)),
@@ -170,8 +171,8 @@ class Film {
     const frame = this.frames[this.at];
     if (!frame) return;
     const seen = frame.snapshot, produces = "accumulator" in seen;
-    if (!Object.keys(this.now).length) this.lay(produces);
-    this.title.textContent = t("X-ray of ") + seen.client_id;
+    if (!Object.keys(this.now).length) this.lay(seen, produces);
+    this.title.textContent = t("X-ray of ") + (seen.client_id ?? "broker " + seen.broker);
     this.about.textContent = this.hello ? `${this.hello.kind}, process ${this.hello.pid}` : "";
     if (frame.dropped) this.about.textContent += `; ${frame.dropped} events came too fast to be kept`;
     this.range.max = this.frames.length - 1;
@@ -179,7 +180,7 @@ class Film {
     this.clock.textContent = when(frame.at_ms).slice(11) + (this.at === this.frames.length - 1 ? "" : ` (${this.frames.length - 1 - this.at} frames back)`);
     const touched = new Set(frame.events.flatMap((event) => TOUCHES[event.event] ?? []));
     for (const [id, part] of Object.entries(this.boxes)) part.classList.toggle("busy", touched.has(id));
-    for (const [id, rows] of Object.entries(produces ? insideProducer(seen, this.recent()) : inside(seen, this.recent()))) this.now[id].replaceChildren(...rows);
+    for (const [id, rows] of Object.entries("broker" in seen ? insideBroker(seen) : produces ? insideProducer(seen, this.recent()) : inside(seen, this.recent()))) this.now[id].replaceChildren(...rows);
     const told = [];
     for (let at = this.at; at >= 0 && told.length < 100; at--) told.push(...this.frames[at].events.filter((e) => this.every || !FREQUENT.has(e.event)).reverse());
     this.events.replaceChildren(...told.slice(0, 100).map((event) => el("li", {}, el("time", {}, when(event.at_ms).slice(11)), " ", event.text)));

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from ottla import Consumer, TopicPartition
-from ottla.client.tracing.plain import plain
-from ottla.client.tracing.trace_socket import MOST_WATCHERS
 from ottla.model import FOREVER
+from ottla.tracing.plain import plain
+from ottla.tracing.trace_socket import MOST_WATCHERS
 from tests.patience import PATIENCE, eventually
 
 NOBODY = "127.0.0.1:1"

@@ -1,4 +1,4 @@
-"""The socket of one traced client: who connects is sent what happens in it, line by line.
+"""The socket of one traced client or broker: who connects is sent what happens in it, line by line.
 
 The first line says who this is; each further one has the events since the line before, none left out while `dropped` is 0, and
 all parts as they are now. Nothing is read from who looks. Without anybody who looks the thread sleeps and nothing is recorded.
@@ -20,8 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ottla.client.tracing.plain import plain, plain_moment
 from ottla.trace import EventStream, Trace
+from ottla.tracing.plain import plain, plain_moment
 
 LOG = logging.getLogger(__name__)
 
@@ -36,17 +36,26 @@ NUMBERS = itertools.count(1)
 
 
 def maybe_listen(
-    kind: str, client_id: str, events: EventStream, snapshot: Callable[[], Any], folder: str
+    kind: str,
+    name: str,
+    events: EventStream,
+    snapshot: Callable[[], Any],
+    folder: str,
+    setting: str = VARIABLE,
+    **facts: str,
 ) -> TraceSocket | None:
-    """A socket in `folder`; where there can be none the client works on without, and the log says why."""
+    """A socket in `folder`, which `setting` named; where there can be none all works on without, and the log says why.
+
+    The `facts` are told with the name.
+    """
     path = Path(folder) / f"{kind}-{os.getpid()}-{next(NUMBERS)}.sock"
     try:
         listener = listening_at(path)
     except (OSError, AttributeError) as error:  # a system without Unix sockets has no AF_UNIX
         LOG.warning("%s=%r: nobody can look into %s (%s); name a folder of yours by a short path",
-                    VARIABLE, folder, client_id, error)  # fmt: skip
+                    setting, folder, name, error)  # fmt: skip
         return None
-    hello = {"kind": kind, "client_id": client_id, "pid": os.getpid(), "since_ms": int(time.time() * 1000)}
+    hello = {"kind": kind, "client_id": name, "pid": os.getpid(), "since_ms": int(time.time() * 1000), **facts}
     return TraceSocket(path, listener, hello, events, snapshot)
 
 

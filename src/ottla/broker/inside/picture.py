@@ -1,0 +1,133 @@
+"""The picture of a whole broker, taken in its loop.
+
+It must not take long: nothing is read from the disk, and of what there may be thousands of only some is looked at.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from ottla.broker.inside.group_views import group_view
+from ottla.broker.inside.log_views import partition_view
+from ottla.broker.inside.views import (
+    BrokerSnapshot,
+    CleanerView,
+    DirtyView,
+    GroupView,
+    PartitionView,
+    RequestView,
+    WaitView,
+)
+from ottla.broker.node import BrokerNode
+from ottla.broker.requests.latencies import Latencies
+from ottla.coordination.groups.consumer.member import TopicIdPartition
+from ottla.coordination.groups.events import AlarmName
+from ottla.model import TopicPartition
+from ottla.protocol.apis import APIS
+
+MOST_WAITING = 60
+MOST_GROUPS = 30
+MOST_LOOKED_AT = 500
+"""Groups among which those are looked for that are not at rest."""
+MOST_PARTITIONS = 24
+MOST_DIRTY = 24
+
+
+class Picture:
+    """Takes them one after the other, and remembers which logs have changed of late: these are shown."""
+
+    def __init__(self, node: BrokerNode, causes: Mapping[str, str], latencies: Latencies) -> None:
+        self._node = node
+        self._causes = causes
+        """Why each group was shared out last."""
+        self._latencies = latencies
+        self._ends: OrderedDict[TopicPartition, int] = OrderedDict()
+        """Where each log ended; what changed last stands last."""
+
+    def take(self, connections: int) -> BrokerSnapshot:
+        node, now = self._node, self._node.clock.monotonic()
+        waiting = tuple(islice(self._waiting(now), MOST_WAITING))
+        groups = tuple(islice(self._groups(now), MOST_GROUPS))
+        partitions = tuple(self._partitions(now))
+        return BrokerSnapshot(
+            node.config.node_id,
+            waiting,
+            len(node.waiting) - len(waiting),
+            groups,
+            node.groups.loaded_count - len(groups),
+            partitions,
+            len(self._ends) - len(partitions),
+            self._cleaner(now),
+            tuple(request_views(self._latencies)),
+            connections,
+        )
+
+    def _waiting(self, now: float) -> Iterator[WaitView]:
+        """Who has waited longest stands first."""
+        for each in self._node.waiting:
+            since = None if each.call is None else (now - each.call.received) * 1000
+            left = 0.0 if each.timer is None else (each.timer.deadline - now) * 1000
+            yield WaitView(each.api, each.client_id, each.places, max(0, each.missing_bytes), since, max(0.0, left))
+
+    def _groups(self, now: float) -> Iterator[GroupView]:
+        """Those that are not at rest stand first."""
+        at_rest = ("Stable", "Empty", "Dead")
+        looked_at = islice(self._node.groups.loaded(), MOST_LOOKED_AT)
+        for group, due_at in sorted(looked_at, key=lambda found: str(found[0].state) in at_rest):
+
+            def due(name: AlarmName, due_at=due_at) -> float | None:  # type: ignore[no-untyped-def]
+                at = due_at(name)
+                return None if at is None else max(0.0, at - now) * 1000
+
+            yield group_view(group, self._causes.get(group.group_id, ""), due, self._named)
+
+    def _named(self, partition: TopicIdPartition) -> str:
+        topic = self._node.topics.with_id(partition[0])
+        return f"{partition[0] if topic is None else topic.name}-{partition[1]}"
+
+    def _partitions(self, now: float) -> Iterator[PartitionView]:
+        """Those that changed last, by their names; empty ones and the broker's own come last."""
+        opened = {each.topic_partition: each for each in self._node.partitions if each.opened_log is not None}
+        for place, partition in opened.items():
+            end = partition.log.end_offset if partition.fault is None else -1
+            if self._ends.get(place) != end:
+                self._ends[place] = end
+                self._ends.move_to_end(place, last=end > 0)
+        for gone in self._ends.keys() - opened.keys():
+            del self._ends[gone]
+        latest = islice(reversed(self._ends), MOST_PARTITIONS)
+        for partition in sorted(
+            map(opened.__getitem__, latest), key=lambda each: (each.internal, each.topic_partition)
+        ):
+            if partition.fault is None and not partition.log.closed:
+                yield partition_view(partition, partition.log, now)
+
+    def _cleaner(self, now: float) -> CleanerView:
+        cleaning = self._node.cleaning
+        logs = sorted(cleaning.looked_at.items(), key=lambda found: -found[1])[:MOST_DIRTY]
+        return CleanerView(
+            None if cleaning.current is None else str(cleaning.current[0]),
+            None if cleaning.current is None else (now - cleaning.current[1]) * 1000,
+            tuple(
+                DirtyView(str(partition), ratio, log.config.min_cleanable_dirty_ratio, partition in cleaning.due)
+                for partition, ratio in logs
+                if (log := partition.opened_log) is not None and not log.closed
+            ),
+        )
+
+
+def request_views(latencies: Latencies) -> Iterator[RequestView]:
+    """The APIs that were asked, the most frequent first."""
+    counted = [(key, buckets) for key, (buckets, _) in latencies.buckets().items() if key in APIS]
+    for key, buckets in sorted(counted, key=lambda found: -found[1][-1][1]):
+        count = int(buckets[-1][1])
+        yield RequestView(APIS[key].name, count, *(percentile_ms(buckets, share) for share in (0.5, 0.95, 0.99)))
+
+
+def percentile_ms(buckets: list[tuple[str, float]], share: float) -> float | None:
+    """The bound below which that share of all lies; None where it lies above the last."""
+    wanted = share * buckets[-1][1]
+    bound = next((bound for bound, count in buckets if count >= wanted), "+Inf")
+    return None if bound == "+Inf" else float(bound) * 1000

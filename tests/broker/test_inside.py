@@ -1,0 +1,273 @@
+"""A broker that lets others look inside: what they are told, as lines of JSON, by its socket."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla import Admin, Broker, Consumer, NewTopic, Producer
+from ottla.broker.inside.picture import percentile_ms
+from ottla.broker.loop_call import NotInTime, call_in_loop
+from ottla.coordination.replication.assignment import Assignment
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from tests.broker.test_led_partitions import ALL, EPOCH, ME, OTHER, in_loop
+from tests.broker.wire import Wire, produce
+from tests.patience import PATIENCE
+from tests.storage.compacting import keyed
+
+LONG_MS = 600_000
+EAGER: dict[str, Any] = {"log_cleaner_backoff_ms": 20, "log_cleaner_min_cleanable_ratio": 0.0}
+
+
+class Looking:
+    """Who looks into a broker, from its first line on."""
+
+    def __init__(self, folder: Path) -> None:
+        (path,) = folder.glob("broker-*.sock")
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(PATIENCE)
+        self._socket.connect(str(path))
+        self._lines = self._socket.makefile("rb")
+        self.hello = json.loads(self._lines.readline())
+        self.told: list[dict[str, Any]] = []
+        """Events."""
+        self.next()  # it is listened to from now on
+
+    def next(self) -> dict[str, Any]:
+        """How all is; what has happened since is kept."""
+        frame = json.loads(self._lines.readline())
+        self.told += frame["events"]
+        return frame["snapshot"] or {}
+
+    def until(self, condition: Any) -> Any:
+        """The first picture of which that is true."""
+        deadline = time.monotonic() + PATIENCE
+        while not (seen := self.next()) or not condition(seen):
+            assert time.monotonic() < deadline, seen
+        return seen
+
+    def until_told(self, kind: str, words: str = "") -> dict[str, Any]:
+        """The first event of that kind with these words."""
+        looked, deadline = 0, time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            for event in self.told[looked:]:
+                if event["event"] == kind and words in event["text"]:
+                    return event
+            looked = len(self.told)
+            self.next()
+        raise AssertionError(f"no {kind} with {words!r} in {self.told}")
+
+    def close(self) -> None:
+        self._lines.close()
+        self._socket.close()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with Broker(
+        trace_folder=str(tmp_path / "window"),
+        offsets_topic_num_partitions=1,
+        group_initial_rebalance_delay_ms=0,
+        **EAGER,
+    ) as broker:
+        yield broker
+
+
+@pytest.fixture
+def looking(broker: Broker, tmp_path: Path) -> Iterator[Looking]:
+    looking = Looking(tmp_path / "window")
+    yield looking
+    looking.close()
+
+
+@pytest.fixture
+def wire(broker: Broker) -> Iterator[Wire]:
+    with Wire(broker.bootstrap_servers) as wire:
+        yield wire
+
+
+def join(group: str, member: str, client: str = "slow") -> JoinGroupRequest:
+    protocols = [JoinGroupRequestProtocol(name="range", metadata=b"")]
+    return JoinGroupRequest(group, LONG_MS, LONG_MS, member, None, "consumer", protocols)
+
+
+def test_it_says_which_broker_of_which_cluster_it_is(looking: Looking, broker: Broker) -> None:
+    with Admin(broker.client_settings()) as admin:
+        cluster = admin.describe_cluster().cluster_id
+    assert (looking.hello["kind"], looking.hello["client_id"]) == ("broker", "broker 1")
+    assert looking.hello["cluster"] == cluster
+
+
+def test_every_state_of_a_group_is_told_with_its_cause(looking: Looking, broker: Broker) -> None:
+    with Consumer(broker.client_settings(), group_id="g", client_id="one") as consumer:
+        with Admin(broker.client_settings()) as admin:
+            admin.create_topics([NewTopic("orders", 1)])
+        consumer.subscribe(["orders"])
+        while not consumer.assignment():
+            consumer.poll(0.05)
+        looking.until_told("GroupNoted", "shared the partitions")
+        states = [event["facts"]["state"] for event in looking.told if event["event"] == "GroupNoted"]
+        assert [state for state in states if state != "Empty"] == [
+            "PreparingRebalance",
+            "CompletingRebalance",
+            "Stable",
+        ]
+        seen = looking.until(lambda seen: seen["groups"] and seen["groups"][0]["state"] == "Stable")
+    (group,) = seen["groups"]
+    (member,) = group["members"]
+    assert (group["group"], group["kind"], group["epoch"], group["protocol"]) == ("g", "classic", 1, "range")
+    assert "Adding new member" in group["cause"]
+    assert (member["member_id"], member["client_id"], member["waits_for"]) == (group["leader"], "one", "")
+    assert member["session_ms"] > 0
+
+
+def test_who_has_joined_waits_for_who_has_not_and_until_when(looking: Looking, wire: Wire, broker: Broker) -> None:
+    named = wire.ask(join("g", ""), 4).member_id
+    joined = wire.ask(join("g", named), 4)
+    assert joined.error_code == 0
+    with Wire(broker.bootstrap_servers) as other:
+        newcomer = other.ask(join("g", ""), 4).member_id
+        seen = looking.until(lambda seen: len(members_of(seen, "g")) == 2)
+        waits = {member["member_id"]: member["waits_for"] for member in seen["groups"][0]["members"]}
+        assert waits == {
+            named: "is to share the partitions out",
+            newcomer: "was given this id, and is to join with it",
+        }
+        other.send(join("g", newcomer), 4)
+        seen = looking.until(lambda seen: seen["groups"][0]["state"] == "PreparingRebalance")
+    waits = {member["member_id"]: member["waits_for"] for member in seen["groups"][0]["members"]}
+    assert waits == {named: "is to join again", newcomer: "has joined, and waits for the others"}
+    assert 0 < seen["groups"][0]["left_ms"] <= LONG_MS
+
+
+def test_a_fetch_that_waits_is_shown_with_what_it_misses_and_told_to_its_end(
+    looking: Looking, wire: Wire, broker: Broker
+) -> None:
+    wire.create("orders")
+    request = FetchRequest(
+        max_wait_ms=LONG_MS, min_bytes=1, topics=[FetchTopic("orders", partitions=[FetchPartition(0, fetch_offset=0)])]
+    )
+    with Wire(broker.bootstrap_servers) as reader:
+        reader.send(request, 11)
+        begun = looking.until_told("WaitBegun")
+        seen = looking.until(lambda seen: seen["waiting"])
+        wire.ask(produce("orders", keyed([(b"k", b"v")])), 11)
+        over = looking.until_told("WaitOver")
+        looking.until(lambda seen: not seen["waiting"])
+    (waiting,) = seen["waiting"]
+    assert (waiting["api"], waiting["missing_bytes"]) == ("Fetch", 1)
+    assert any("orders-0" in place for place in waiting["places"])
+    assert waiting["since_ms"] >= 0
+    assert 0 < waiting["left_ms"] <= LONG_MS
+    assert begun["facts"]["missing_bytes"] == 1
+    assert over["facts"]["reached"] is True
+
+
+def test_a_produce_waits_for_a_copy_and_the_copy_is_shown_behind(looking: Looking, broker: Broker, wire: Wire) -> None:
+    wire.create("orders")
+    assignment = Assignment(ME, EPOCH, 0, (ME, OTHER), frozenset({ME, OTHER}), 1)
+
+    def lead(node: Any) -> None:
+        node.lead(node.partitions.find("orders", 0), assignment, ALL)
+
+    in_loop(broker, lead)
+    with Wire(broker.bootstrap_servers) as writer:
+        writer.send(produce("orders", keyed([(b"k", b"v")]), acks=-1), 11)
+        seen = looking.until(lambda seen: any(each["api"] == "Produce" for each in seen["waiting"]))
+    (waiting,) = [each for each in seen["waiting"] if each["api"] == "Produce"]
+    assert waiting["places"] == ["orders-0"]
+    (log,) = [each for each in seen["partitions"] if each["partition"] == "orders-0"]
+    assert (log["leads"], log["high_watermark"], log["log_end"]) == (True, 0, 1)
+    (copy,) = log["replicas"]
+    assert (copy["broker"], copy["log_end"], copy["in_sync"]) == (OTHER, -1, True)
+
+
+def test_segments_are_shown_and_the_cleaner_told_of(looking: Looking, wire: Wire) -> None:
+    wire.create("compacted", cleanup_policy="compact", segment_bytes=1 << 20)
+    for number in range(4):
+        wire.ask(produce("compacted", keyed([(b"k%d" % (number % 2), b"x" * (1 << 19))])), 11)
+    begun = looking.until_told("CleaningBegun", "compacted-0")
+    done = looking.until_told("Compacted", "compacted-0")
+    seen = looking.until(lambda seen: any(log["partition"] == "compacted-0" for log in seen["cleaner"]["logs"]))
+    assert begun["facts"]["dirty_ratio"] == 1.0
+    assert done["facts"]["bytes_left"] <= done["facts"]["bytes_before"]
+    (log,) = [each for each in seen["partitions"] if each["partition"] == "compacted-0"]
+    assert [segment["active"] for segment in log["segments"]][-1] is True
+    assert sum(segment["size_bytes"] for segment in log["segments"]) == log["size_bytes"]
+
+
+def test_how_long_answers_took_is_shown_by_their_api(looking: Looking, wire: Wire) -> None:
+    wire.create("orders")
+    wire.ask(produce("orders", keyed([(b"k", b"v")])), 11)
+    seen = looking.until(lambda seen: any(each["api"] == "Produce" for each in seen["requests"]))
+    (produced,) = [each for each in seen["requests"] if each["api"] == "Produce"]
+    assert produced["answers"] == 1
+    assert seen["connections"] >= 1
+
+
+def test_percentiles_are_the_bounds_of_buckets() -> None:
+    buckets = [("0.5", 50.0), ("1.0", 98.0), ("+Inf", 100.0)]
+    assert [percentile_ms(buckets, share) for share in (0.5, 0.95, 0.99)] == [500.0, 1000.0, None]
+
+
+def test_nothing_is_told_while_nobody_looks_and_nothing_is_open_without_the_setting(
+    broker: Broker, tmp_path: Path
+) -> None:
+    active: list[bool] = []
+    in_loop(broker, lambda node: active.append(node.waiting.events.active or node.cleaning.events.active))
+    assert active == [False]
+    with Broker() as closed, Producer(closed.client_settings()) as producer:
+        producer.send("t", b"v").result()
+        assert not [thread for thread in threading.enumerate() if thread.name == "ottla-trace-broker"]
+
+
+def test_a_loop_that_is_stuck_is_not_waited_for() -> None:
+    with pytest.raises(NotInTime):
+        call_in_loop(lambda work: None, lambda: 1, 0.0)
+
+
+def test_what_goes_wrong_in_the_loop_is_raised_to_who_asked() -> None:
+    with pytest.raises(ZeroDivisionError):
+        call_in_loop(lambda work: work(), lambda: 1 // 0, 1.0)
+
+
+def test_a_member_by_kip_848_waits_for_what_another_is_to_give_back(
+    looking: Looking, broker: Broker, wire: Wire
+) -> None:
+    def beat(member: str, epoch: int) -> Any:
+        owned: list[Any] | None = None if epoch else []  # no news of what it has, or nothing yet
+        request = ConsumerGroupHeartbeatRequest(
+            "new",
+            member,
+            epoch,
+            rebalance_timeout_ms=LONG_MS,
+            subscribed_topic_names=["orders"],
+            topic_partitions=owned,
+        )
+        answer = wire.ask(request, 1)
+        assert answer.error_code == 0
+        return answer.member_epoch
+
+    wire.create("orders", partitions=2)
+    first = beat("first", 0)
+    second = beat("second", 0)
+    beat("first", first)
+    beat("second", second)
+    seen = looking.until(lambda seen: any("give back orders-" in each["waits_for"] for each in members_of(seen, "new")))
+    waits = {member["member_id"]: member["waits_for"] for member in members_of(seen, "new")}
+    assert waits["first"].startswith("is to give back orders-")
+    assert waits["second"].startswith("waits for orders-")
+    assert waits["second"].endswith(" of first")
+
+
+def members_of(seen: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    return [member for group in seen["groups"] if group["group"] == name for member in group["members"]]
