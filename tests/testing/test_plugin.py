@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from ottla.testing import Topic
+from tests.testing.pages import conftests_of, examples_of
 
 PLUGIN = 'pytest_plugins = ["ottla.testing.plugin"]\n'
 
@@ -65,25 +66,8 @@ def test_it(ottla_topic, ottla_producer, ottla_consumer):
 
 
 def test_other_peoples_clients_use_it_also_with_tls_and_a_login(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-import confluent_kafka
-
-def test_it(ottla_broker, ottla_topic):
-    producer = confluent_kafka.Producer(ottla_broker.client_settings())
-    producer.produce(ottla_topic, b'{"amount": 5}', b"k")
-    assert producer.flush(60) == 0
-    assert_records(ottla_topic, [("k", {"amount": 5})])
-""",
-        """
-import pytest
-
-@pytest.fixture(scope="session")
-def ottla_broker_settings():
-    return {"listen": "SASL_SSL://127.0.0.1:0", "users": {"alice": "s3cret"}}
-""",
-    )
+    example = next(block for block in examples_of("testing.md") if "confluent_kafka" in block)
+    result = run(pytester, example, conftests_of("testing.md")[1])
     result.assert_outcomes(passed=1)
 
 
@@ -148,23 +132,6 @@ def test_it(ottla_broker, ottla_topic, ottla_producer):
 def test_after(ottla_broker, ottla_topic, ottla_producer):
     ottla_producer.send(ottla_topic, b"a").result(60)
     assert_records(ottla_topic, ["a"])
-""",
-    )
-    result.assert_outcomes(passed=2)
-
-
-def test_a_cluster_has_all_its_nodes_when_a_test_begins(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-import ottla
-
-@pytest.mark.parametrize("node", [1, 2])
-def test_it(node, ottla_cluster):
-    assert ottla_cluster.running == (1, 2, 3)
-    ottla_cluster.kill(node)
-    with ottla.Producer(ottla_cluster.client_settings(), acks="all") as producer:
-        producer.send("orders", b"x").result(60)
 """,
     )
     result.assert_outcomes(passed=2)

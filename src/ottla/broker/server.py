@@ -154,6 +154,14 @@ class Server:
         if self._joined is None or not self._joined.leave():
             self._end()
 
+    def crash(self) -> None:
+        """For tests, in the loop: end as what is killed does. Nobody is answered any more, and the directory stays as it is."""
+        for channel_id in self.connections.by_channel:
+            self._selector.close(channel_id)
+        self.connections.by_channel.clear()
+        self._failure = OttlaError("it was crashed on purpose")
+        self._end()
+
     def when_ready(self, tell: Callable[[], None]) -> None:
         """Have `tell` called once clients are answered: at once, or when the controllers have let the broker in."""
         if self._joined is None:

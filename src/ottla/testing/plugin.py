@@ -8,13 +8,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from ottla import Admin, Cluster, Consumer, Producer, aio
+    from ottla import Admin, Consumer, Producer, aio
     from ottla.testing.broker import TestedBroker
+    from ottla.testing.cluster import TestedCluster
     from ottla.testing.topic import Topic
 
 STARTED: list[TestedBroker] = []
@@ -50,19 +52,20 @@ def ottla_cluster_settings() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def ottla_running_cluster(ottla_cluster_settings: dict[str, Any]) -> Iterator[Cluster]:
+def ottla_running_cluster(ottla_cluster_settings: dict[str, Any]) -> Iterator[TestedCluster]:
     """The cluster of all tests, in which nodes may be away: ask for `ottla_cluster`."""
-    from ottla import Cluster
+    from ottla.testing.cluster import TestedCluster
 
-    with Cluster(**ottla_cluster_settings) as cluster:
+    with TestedCluster(**ottla_cluster_settings) as cluster:
         yield cluster
 
 
 @pytest.fixture
-def ottla_cluster(ottla_running_cluster: Cluster) -> Cluster:
+def ottla_cluster(ottla_running_cluster: TestedCluster) -> TestedCluster:
     """Three brokers in processes of their own until the last test is over, each of which runs when a test begins.
 
-    `ottla_cluster.kill(2)` kills one, `start(2)` brings it back; `partition_off(2)` cuts one off from the others, until `heal()`.
+    `ottla_cluster.kill(2)` kills one, `lose_leader(topic)` the one that leads, and `start(2)` brings it back; `partition_off(2)` cuts
+    one off from the others, until `heal()`.
     The next test finds all of them again.
     """
     ottla_running_cluster.heal()
@@ -76,6 +79,8 @@ def pytest_runtest_teardown() -> None:
     """Undo what went wrong on purpose, before producers send what they still have."""
     for broker in STARTED:
         broker.faults.clear()
+        if not broker.is_running:
+            broker.start()
 
 
 @pytest.fixture(scope="session")
@@ -90,13 +95,32 @@ def ottla_admin(ottla_broker: TestedBroker) -> Iterator[Admin]:
 @pytest.fixture
 def ottla_topic(ottla_broker: TestedBroker, ottla_admin: Admin, request: pytest.FixtureRequest) -> Iterator[Topic]:
     """A new topic of one partition, or of as many as `@pytest.mark.parametrize("ottla_topic", [3], indirect=True)` says."""
+    with fresh_topic(ottla_admin, ottla_broker.client_settings(), request) as topic:
+        yield topic
+
+
+@pytest.fixture
+def ottla_cluster_topic(ottla_cluster: TestedCluster, request: pytest.FixtureRequest) -> Iterator[Topic]:
+    """The same on the cluster, with a copy on up to three of its nodes."""
+    from ottla import Admin
+
+    with (
+        Admin(ottla_cluster.client_settings()) as admin,
+        fresh_topic(admin, ottla_cluster.client_settings(), request) as topic,
+    ):
+        yield topic
+
+
+@contextmanager
+def fresh_topic(admin: Admin, settings: dict[str, str], request: pytest.FixtureRequest) -> Iterator[Topic]:
+    """A topic that is named after the test, for as long as that lasts."""
     from ottla import NewTopic
     from ottla.testing.topic import Topic
 
     name = f"{re.sub('[^a-zA-Z0-9._-]+', '-', request.node.name)[:MOST_NAME]}-{next(NUMBERS)}"
-    ottla_admin.create_topics([NewTopic(name, num_partitions=getattr(request, "param", 1))])
-    yield Topic(name, ottla_broker.client_settings())
-    ottla_admin.delete_topics([name])
+    admin.create_topics([NewTopic(name, num_partitions=getattr(request, "param", 1))])
+    yield Topic(name, settings)
+    admin.delete_topics([name])
 
 
 @pytest.fixture

@@ -1,0 +1,29 @@
+"""The blocks of the pages on tests, as files of a project that has tests."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from textwrap import dedent
+
+ROOT = Path(__file__).parent.parent.parent
+BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+CONFTEST = "# conftest.py\n"
+PRELUDE = "import pytest\nimport ottla\nfrom ottla.testing import assert_records\n\n\n"
+"""What the first block of the page has imported for all."""
+
+
+def blocks(page: str) -> list[str]:
+    """The blocks of a page of docs/, in their order."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return [dedent(block) for _, block in BLOCK.findall(text)]
+
+
+def examples_of(page: str) -> list[str]:
+    """Those with tests."""
+    return [block for block in blocks(page) if "def test_" in block]
+
+
+def conftests_of(page: str) -> list[str]:
+    """Those for conftest.py."""
+    return [block for block in blocks(page) if block.startswith(CONFTEST)]
