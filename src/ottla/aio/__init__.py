@@ -5,7 +5,7 @@
         async for record in consumer:
             ...
 
-No executor, and no thread but the one that sends a group's heartbeats. The names load when they are first used.
+Consumer and producer have no executor, and no thread but the one that sends a group's heartbeats; an admin's calls wait in one. The names load when they are first used.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ottla.lazy_names import loader_of
 
 HOME = {
+    "Admin": "ottla.aio.admin",
     "Consumer": "ottla.aio.consumer",
     "Producer": "ottla.aio.producer",
     "Processor": "ottla.aio.processor",
@@ -24,6 +25,7 @@ HOME = {
 __all__ = [*HOME]
 
 if TYPE_CHECKING:
+    from ottla.aio.admin import Admin as Admin
     from ottla.aio.consumer import Consumer as Consumer
     from ottla.aio.processor import Processor as Processor
     from ottla.aio.processor import process as process

@@ -10,6 +10,9 @@ import pytest
 
 from ottla import Admin, Consumer, OffsetAndMetadata, Producer, TopicPartition
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from tests.broker.wire import Wire
 from tests.client.conftest import NewTopicName, eventually
 
 PATIENCE = 60.0
@@ -49,6 +52,21 @@ def test_groups_are_listed_by_state_and_type(admin: Admin, member: Consumer, gro
     assert listed(states=["stable"], types=["classic"])
     assert not listed(states=["Empty"])
     assert not listed(types=["consumer"])
+
+
+def test_groups_of_every_application_are_listed_and_described(servers: str, admin: Admin, group_id: str) -> None:
+    with Wire(servers) as wire:
+        protocols = [JoinGroupRequestProtocol("compatible", b"what Connect writes")]
+        join = JoinGroupRequest(group_id, 10_000, 10_000, protocol_type="connect", protocols=protocols)
+        joined = wire.ask(join, 3)
+        assignments = [SyncGroupRequestAssignment(joined.member_id, b"no consumer's")]
+        wire.ask(SyncGroupRequest(group_id, joined.generation_id, joined.member_id, assignments=assignments), 3)
+        listed = [each for each in admin.list_groups(protocol_types=["connect"]) if each.group_id == group_id]
+        assert listed == [(group_id, "connect", "Stable", "Classic")]
+        assert not [each for each in admin.list_consumer_groups() if each.group_id == group_id]
+        found = admin.describe_classic_groups([group_id])[group_id]
+    assert (found.protocol_type, found.partition_assignor, found.state) == ("connect", "compatible", "Stable")
+    assert [(each.member_id, each.assignment) for each in found.members] == [(joined.member_id, ())]
 
 
 def test_a_group_is_described_with_members_and_what_they_have(

@@ -89,3 +89,10 @@ def test_who_writes_under_an_id_is_shut_out(admin: Admin, open_transaction: ck.P
     assert admin.describe_transactions([name])[name].topic_partitions == ()
     with pytest.raises(ck.KafkaException):
         open_transaction.commit_transaction(PATIENCE)
+
+
+def test_what_is_open_under_an_id_is_ended_by_force(admin: Admin, open_transaction: ck.Producer, name: str) -> None:
+    admin.force_terminate_transaction(name)
+    assert admin.describe_transactions([name])[name].topic_partitions == ()
+    with pytest.raises(ck.KafkaException):
+        open_transaction.commit_transaction(PATIENCE)

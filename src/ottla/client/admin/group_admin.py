@@ -29,6 +29,23 @@ class GroupAdmin:
         """All consumer groups, or those in some states and of some types; KIP-518 and KIP-848 have the names."""
         return self._calls.groups.list_consumer_groups(states, types, timeout)
 
+    def list_groups(
+        self,
+        *,
+        states: Iterable[str] = (),
+        types: Iterable[str] = (),
+        protocol_types: Iterable[str] = (),
+        timeout: float | None = None,
+    ) -> list[GroupListing]:
+        """Groups of whatever application, Connect's among them, or of some states, types and protocol types (KIP-1043)."""
+        return self._calls.groups.list_groups(states, types, protocol_types, timeout)
+
+    def describe_classic_groups(
+        self, group_ids: Iterable[str], timeout: float | None = None
+    ) -> dict[str, ConsumerGroupDescription]:
+        """Groups of the classic protocol, of whatever application; `assignment` is empty where that is not consumers'."""
+        return self._calls.groups.describe_classic_groups(group_ids, timeout)
+
     def describe_consumer_groups(
         self, group_ids: Iterable[str], timeout: float | None = None
     ) -> dict[str, ConsumerGroupDescription]:
@@ -107,6 +124,10 @@ class GroupAdmin:
     ) -> dict[str, ProducerIdAndEpoch]:
         """Shut out who writes under these transactional ids, and abort what they had begun."""
         return self._calls.transactions.fence_producers(transactional_ids, timeout)
+
+    def force_terminate_transaction(self, transactional_id: str, timeout: float | None = None) -> None:
+        """Abort what is open under a transactional id, also what is prepared, and shut out who writes under it (KIP-939)."""
+        self._calls.transactions.fence_producers([transactional_id], timeout)
 
     def abort_transaction(self, spec: AbortTransactionSpec, timeout: float | None = None) -> None:
         """End a transaction in one partition whatever its coordinator knows; for those that hang, which that has lost."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, raise_first
+from ottla.client.admin.admin_api_driver import AdminApiDriver, Lookup, Question, raise_first
 from ottla.client.admin.coordinators import coordinators
 from ottla.client.admin.group import ConsumerGroupDescription, GroupListing, MemberDescription
 from ottla.client.arguments import checked_list, checked_text, checked_texts
@@ -24,6 +24,8 @@ from ottla.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentit
 from ottla.protocol.messages.list_groups import ListGroupsRequest
 
 DEAD = "Dead"
+OF_CONSUMERS = ("", PROTOCOL_TYPE)
+"""Protocol types of groups with consumers, and of those that only keep offsets."""
 CLASSIC, CONSUMER = "Classic", "Consumer"
 ANOTHER_KIND = frozenset({ErrorCode.UNSUPPORTED_VERSION, ErrorCode.GROUP_ID_NOT_FOUND})
 """What a broker says of groups that are not of KIP-848, or when it knows nothing of those."""
@@ -49,24 +51,34 @@ class GroupCalls:
     def list_consumer_groups(
         self, states: Iterable[str], types: Iterable[str], timeout: float | None
     ) -> list[GroupListing]:
-        found = self._driver.ask_each_broker(
-            ListGroupsRequest(checked_texts("states", states, "Stable"), checked_texts("types", types, "classic")),
-            read_listing,
-            timeout,
+        return [each for each in self.list_groups(states, types, (), timeout) if each.protocol_type in OF_CONSUMERS]
+
+    def list_groups(
+        self, states: Iterable[str], types: Iterable[str], protocol_types: Iterable[str], timeout: float | None
+    ) -> list[GroupListing]:
+        wanted = checked_texts("protocol_types", protocol_types, "consumer")
+        request = ListGroupsRequest(checked_texts("states", states, "Stable"), checked_texts("types", types, "classic"))
+        found = self._driver.ask_each_broker(request, read_listing, timeout)
+        listings = sorted(listing for listings in found.values() for listing in listings)
+        return [each for each in listings if not wanted or each.protocol_type in wanted]
+
+    def describe_classic_groups(
+        self, group_ids: Iterable[str], timeout: float | None
+    ) -> dict[str, ConsumerGroupDescription]:
+        asked = list(dict.fromkeys(checked_groups(group_ids)))
+        lookup, where = self._remembering()
+        question: Question[str, ConsumerGroupDescription] = Question(
+            lookup, lambda keys: DescribeGroupsRequest(keys), partial(read_classic, where)
         )
-        return sorted(listing for listings in found.values() for listing in listings)
+        found, failed = self._driver.ask(question, asked, timeout)
+        raise_first(failed)
+        return {group: found[group] for group in asked}
 
     def describe_consumer_groups(
         self, group_ids: Iterable[str], timeout: float | None
     ) -> dict[str, ConsumerGroupDescription]:
         asked = list(dict.fromkeys(checked_groups(group_ids)))
-        where: dict[str, Node] = {}
-
-        def lookup(driver: AdminApiDriver, keys: list[str], deadline: Deadline) -> Mapping[str, Node | KafkaError]:
-            located = self._lookup(driver, keys, deadline)
-            where.update({key: node for key, node in located.items() if isinstance(node, Node)})
-            return located
-
+        lookup, where = self._remembering()
         new: Question[str, ConsumerGroupDescription] = Question(
             lookup, lambda keys: ConsumerGroupDescribeRequest(keys), partial(read_new, where)
         )
@@ -79,6 +91,17 @@ class GroupCalls:
         raise_first({**{group: error for group, error in failed.items() if group not in rest}, **still})
         described = {**found, **classic}
         return {group: described[group] for group in asked}
+
+    def _remembering(self) -> tuple[Lookup[str], Mapping[str, Node]]:
+        """A lookup of coordinators, and where it puts what it found."""
+        where: dict[str, Node] = {}
+
+        def lookup(driver: AdminApiDriver, keys: list[str], deadline: Deadline) -> Mapping[str, Node | KafkaError]:
+            located = self._lookup(driver, keys, deadline)
+            where.update({key: node for key, node in located.items() if isinstance(node, Node)})
+            return located
+
+        return lookup, where
 
     def remove_members_from_consumer_group(
         self, group_id: str, group_instance_ids: Iterable[str] | None, timeout: float | None
@@ -149,14 +172,13 @@ def missing(group_id: str, members: Iterable[str]) -> str:
 
 
 def read_listing(brokers: list[int], answer: Any) -> Mapping[int, list[GroupListing] | KafkaError]:
-    """The consumer groups of one broker; those of other applications are left out."""
+    """The groups of one broker, of whatever application."""
     (broker,) = brokers
     if answer.error_code:
         return {broker: error_for(answer.error_code, f"the groups of broker {broker}")}
     listings = [
         GroupListing(each.group_id, each.protocol_type, each.group_state, each.group_type.capitalize())
         for each in answer.groups
-        if each.protocol_type in ("", PROTOCOL_TYPE)
     ]
     return {broker: listings}
 
