@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -68,3 +69,11 @@ def test_a_place_that_cannot_be_is_one_sentence() -> None:
     refused = ottla("console", "--listen", "nowhere")
     assert refused.status == 2
     assert "--listen 'nowhere' must be HOST:PORT" in refused.sentence
+
+
+def test_a_port_that_is_taken_is_one_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        refused = ottla("console", "--listen", f"127.0.0.1:{port}")
+    assert refused.status == 2
+    assert f"127.0.0.1:{port} is taken; choose another with --listen, port 0 for a free one" in refused.sentence

@@ -16,7 +16,7 @@ import pytest
 from ottla import Admin, NewTopic, Producer, TopicPartition
 from ottla.cli.main import main
 from ottla.cli.records.moments import moment_of
-from tests.cli.conftest import OTTLA, PATIENCE, ottla
+from tests.cli.conftest import OTTLA, PATIENCE, ottla, start
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -151,6 +151,26 @@ def test_tombstones_are_written_by_a_marker(run: Run, orders: str) -> None:
     assert run("produce", orders, *marked, stdin="a:NULL\nNULL:b\n") == (0, "", "")
     read = consumed(run, orders, "--partition", 0, "--tail", 2, "--exit", "--format", "json")
     assert [(each["key"], each["value"]) for each in map(json.loads, read)] == [("a", None), (None, "b")]
+
+
+def test_tail_prints_the_latest_of_each_partition_and_ends(run: Run, orders: str) -> None:
+    whole = [run("records", "head", orders, "--partition", number, "-n", 100)[1].splitlines() for number in (0, 1)]
+    assert run("records", "tail", orders, "--partition", 0, "-n", 2) == (0, "\n".join(whole[0][-2:]) + "\n", "")
+    assert sorted(run("records", "tail", orders, "-n", 1)[1].splitlines()) == sorted(part[-1] for part in whole)
+    assert len(run("records", "tail", orders, "-n", 100)[1].splitlines()) == 8
+
+
+def test_tail_goes_on_with_what_comes(address: str, run: Run, orders: str) -> None:
+    process = start("records", "tail", orders, "-f", "-n", 1, "--partition", 0, "--bootstrap-server", address)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()  # so it has begun
+        with Producer(bootstrap_servers=address) as producer:
+            producer.send(orders, b"new", partition=0).result(PATIENCE)
+        assert process.stdout.readline() == "new\n"
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_head_and_count_end_by_themselves(run: Run, orders: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -14,6 +16,7 @@ from ottla.console.guard import Door, is_loopback
 from ottla.console.pipelines import Pipelines
 from ottla.console.touring import Tour
 from ottla.console.traced import Traced
+from ottla.errors import ConfigError
 from ottla.extras import extra
 
 with extra("console"):
@@ -35,7 +38,11 @@ class Console:
         pipelines: Pipelines | None = None,
     ) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.listener = socket.create_server((host, port), family=family)
+        try:
+            self.listener = socket.create_server((host, port), family=family)
+        except OSError as error:
+            why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had ({os.strerror(error.errno or 0)})"
+            raise ConfigError(f"{host}:{port} {why}; choose another with --listen, port 0 for a free one") from None
         token = None if is_loopback(host) else secrets.token_urlsafe(24)
         self.door = Door(host, self.listener.getsockname()[1], token)
         self.cluster = Cluster(settings)

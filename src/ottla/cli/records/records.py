@@ -1,12 +1,12 @@
-"""`ottla records produce | consume | head | count | delete`."""
+"""`ottla records produce | consume | head | tail | count | delete`."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ottla.client.consumer import Consumer
     from ottla.model import TopicPartition
 
+F = TypeVar("F", bound=Callable[..., Any])
 COUNTS = ("TOPIC", "PARTITION", "RECORDS")
 TURN_SECONDS = 1.0
 
@@ -33,18 +34,27 @@ def records() -> None:
     """Write, read, count and delete records."""
 
 
+def look_options(command: F) -> F:
+    """What `head` and `tail` have in common."""
+    for option in (
+        settings_option("consumer"),
+        json_lines_option,
+        where_option,
+        click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone."),
+        click.option(
+            "--format", "form", metavar="text|json|csv|FORMAT", default="text", show_default=True, help="As of consume."
+        ),
+        click.option("--partition", type=click.IntRange(0), help="Only this partition."),
+        click.option("-n", "--count", "count", type=click.IntRange(1), default=10, show_default=True, help="How many."),
+        bootstrap_server,
+        click.argument("topics", metavar="TOPIC...", nargs=-1, required=True),
+    ):
+        command = option(command)
+    return command
+
+
 @records.command()
-@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
-@bootstrap_server
-@click.option("-n", "--count", "count", type=click.IntRange(1), default=10, show_default=True, help="How many.")
-@click.option("--partition", type=click.IntRange(0), help="Only this partition.")
-@click.option(
-    "--format", "form", metavar="text|json|csv|FORMAT", default="text", show_default=True, help="As of consume."
-)
-@click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
-@where_option
-@json_lines_option
-@settings_option("consumer")
+@look_options
 def head(
     topics: tuple[str, ...],
     bootstrap_server: str,
@@ -62,6 +72,30 @@ def head(
     with from_first_to_last(bootstrap_server, settings, topics, partition) as (consumer, _, end):
         sys.stdout.buffer.write(heading_of(form))
         print_records(consumer, render, count, None, end, is_meant=is_meant)
+
+
+@records.command()
+@look_options
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes from now on, until Ctrl-C.")
+def tail(
+    topics: tuple[str, ...],
+    bootstrap_server: str,
+    count: int,
+    partition: int | None,
+    form: str,
+    keys: bool,
+    condition_text: str | None,
+    in_json: bool,
+    settings: tuple[str, ...],
+    follow: bool,
+) -> None:
+    """Print the latest records of topics, so many of each partition, and end."""
+    render = renderer(form, keys=keys, in_json=in_json)
+    is_meant = None if condition_text is None else condition(condition_text)
+    with of_topics(bootstrap_server, settings, topics, partition, Beginning(tail=count)) as (consumer, chosen):
+        sys.stdout.buffer.write(heading_of(form))
+        end = None if follow else End(consumer, chosen)
+        print_records(consumer, render, None, None, end, is_meant=is_meant)
 
 
 @records.command("count")
@@ -90,11 +124,20 @@ def from_first_to_last(
     bootstrap: str, settings: tuple[str, ...], topics: Sequence[str], partition: int | None
 ) -> Iterator[tuple[Consumer, list[TopicPartition], End]]:
     """A consumer of all that is in topics now."""
+    with of_topics(bootstrap, settings, topics, partition, Beginning(from_beginning=True)) as (consumer, chosen):
+        yield consumer, chosen, End(consumer, chosen)
+
+
+@contextmanager
+def of_topics(
+    bootstrap: str, settings: tuple[str, ...], topics: Sequence[str], partition: int | None, where: Beginning
+) -> Iterator[tuple[Consumer, list[TopicPartition]]]:
+    """A consumer of topics that begins there."""
     with consumer_at(bootstrap, settings) as consumer:
         chosen = [tp for topic in dict.fromkeys(topics) for tp in partitions_of(consumer, topic, partition, bootstrap)]
         consumer.assign(chosen)
-        begin(consumer, chosen, Beginning(from_beginning=True))
-        yield consumer, chosen, End(consumer, chosen)
+        begin(consumer, chosen, where)
+        yield consumer, chosen
 
 
 for command in (produce, consume, delete):
