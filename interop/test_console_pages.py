@@ -33,6 +33,7 @@ IN_DOCS = {
     "console-topic-light-1280",
     "console-xray-consumer-light-1280",
     "console-xray-broker-light-1280",
+    "console-pipelines-light-1280",
 }
 
 
@@ -380,10 +381,10 @@ def test_what_is_no_recording_is_told_in_a_sentence(browser: Browser, console: s
 
 
 @contextmanager
-def joined(address: str, group: str) -> Iterator[None]:
+def joined(address: str, group: str, members: int = MEMBERS) -> Iterator[None]:
     """A group of many, each of them a heartbeat that says that it is there."""
     with Wire(address) as wire:
-        for number in range(MEMBERS):
+        for number in range(members):
             request = ConsumerGroupHeartbeatRequest(
                 group,
                 f"member-{number:03}",
@@ -400,6 +401,18 @@ def test_a_group_of_500_is_shown_whole(browser: Browser, console: str, cluster: 
     with joined(cluster, f"crowd-{look.name}"), page_of(browser, console, look) as page:
         shows(page, f"#/group/crowd-{look.name}", f"crowd-{look.name}")
         expect(page.locator("table").last.locator("tbody tr")).to_have_count(MEMBERS)
+        assert audited(page) == []
+
+
+def test_a_group_whose_name_is_a_script_is_shown_and_not_run(browser: Browser, console: str, cluster: str) -> None:
+    with joined(cluster, SCRIPT, 1), page_of(browser, console) as page:
+        shows(page, "#/groups", "Groups")
+        page.get_by_role("link", name=SCRIPT).click()
+        expect(page.locator("h1")).to_have_text(SCRIPT)
+        shows(page, "#/xray", "X-ray")
+        page.get_by_role("link", name="broker 1").click()
+        expect(page.get_by_label("GroupCoordinator")).to_contain_text(SCRIPT)
+        assert page.title() == "Ottla console"
         assert audited(page) == []
 
 

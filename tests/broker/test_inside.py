@@ -225,9 +225,16 @@ def test_nothing_is_told_while_nobody_looks_and_nothing_is_open_without_the_sett
     active: list[bool] = []
     in_loop(broker, lambda node: active.append(node.waiting.events.active or node.cleaning.events.active))
     assert active == [False]
+    before = windows()
     with Broker() as closed, Producer(closed.client_settings()) as producer:
         producer.send("t", b"v").result()
-        assert not [thread for thread in threading.enumerate() if thread.name == "ottla-trace-broker"]
+        assert windows() == before
+    assert len(before) == 1
+
+
+def windows() -> set[str]:
+    """The threads of brokers of this process that let others look."""
+    return {thread.name for thread in threading.enumerate() if thread.name.startswith("ottla-trace-broker")}
 
 
 def test_a_loop_that_is_stuck_is_not_waited_for() -> None:

@@ -14,6 +14,7 @@ from ottla.broker.requests.latencies import Latencies
 from ottla.coordination.groups.classic.notes import Assigned, Emptied, RebalanceStarted, Stabilized
 from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.consumer.notes import EpochBegun
+from ottla.errors import KafkaError
 from ottla.trace import EventStream
 from ottla.tracing.trace_socket import TraceSocket, maybe_listen
 
@@ -78,7 +79,7 @@ class Window:
         if not self._closed:
             try:
                 self._last = call_in_loop(self._call_soon, self._take, LOOP_SECONDS)
-            except NotInTime:
+            except (NotInTime, KafkaError):  # what goes wrong in the loop the broker's log says
                 pass
         return self._last
 
