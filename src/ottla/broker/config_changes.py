@@ -18,6 +18,17 @@ from ottla.coordination.cluster.records import (
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
+from ottla.protocol.messages import incremental_alter_configs
+from ottla.protocol.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from ottla.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from ottla.protocol.schema import Message
 
 R = TypeVar("R")
 GUARDED = {
@@ -53,6 +64,33 @@ def guarded(
     return [next(changed) if denial is None else denial for denial in denials]
 
 
+def refused_here(node: BrokerNode, call: Call, request: Any) -> Message | None:
+    """What a broker answers instead of handing a change on to the controllers: that it cannot act by configs of its own."""
+    make = CHANGES.get(type(request))
+    if make is None:
+        return None
+    faults = [
+        own_fault(node, call, each, replaces=isinstance(request, AlterConfigsRequest)) for each in request.resources
+    ]
+    first = next(filter(None, faults), None)
+    if first is None:
+        return None
+    left = Refusal(
+        ErrorCode.INVALID_REQUEST, f"nothing was changed, for this broker's own configs were refused: {first}"
+    )
+    return make(request.resources, [fault or left for fault in faults])
+
+
+def own_fault(node: BrokerNode, call: Call, resource: Any, *, replaces: bool) -> Refusal | None:
+    """Told to those alone who may change them: it says what files there are."""
+    kind, name = resource.resource_type, resource.resource_name
+    if (kind, name) != (BROKER_RESOURCE, str(node.config.node_id)):
+        return None
+    if denial_of(node, call, Operation.ALTER_CONFIGS, kind, name) is not None:
+        return None
+    return node.topics.fault_of(resource, replaces=replaces)
+
+
 def answers(make: Callable[..., R], resources: Sequence[Any], refusals: Sequence[Refusal | None]) -> list[R]:
     """One answer for each resource, made by `make`: AlterConfigs and IncrementalAlterConfigs have a class each."""
     return [
@@ -64,3 +102,14 @@ def answers(make: Callable[..., R], resources: Sequence[Any], refusals: Sequence
         )
         for resource, refusal in zip(resources, refusals, strict=True)
     ]
+
+
+CHANGES: dict[type[Message], Callable[[Sequence[Any], Sequence[Refusal | None]], Message]] = {
+    AlterConfigsRequest: lambda resources, refusals: AlterConfigsResponse(
+        responses=answers(AlterConfigsResourceResponse, resources, refusals)
+    ),
+    IncrementalAlterConfigsRequest: lambda resources, refusals: IncrementalAlterConfigsResponse(
+        responses=answers(incremental_alter_configs.AlterConfigsResourceResponse, resources, refusals)
+    ),
+}
+"""How each request that changes configs is answered."""

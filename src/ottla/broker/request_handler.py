@@ -13,6 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from ottla.broker.config_changes import refused_here
 from ottla.broker.connections import Connections
 from ottla.broker.farewell import Farewell
 from ottla.broker.gate import Gate
@@ -143,7 +144,9 @@ class RequestHandler:
         else:
             joined = self._joined
             if joined is not None and line.api.name in FORWARDED:
-                self.carry_out(call, lambda: joined.forward(call, bytes(frame)))
+                self.carry_out(
+                    call, lambda: refused_here(self._node, call, request) or joined.forward(call, bytes(frame))
+                )
             elif self._node.access is None:
                 self.carry_out(call, lambda: line.handle(self._node, call, request))
             else:

@@ -113,6 +113,7 @@ class Server:
             ways = self.connections, self._gate, throttle, self._farewell, self._selector, self._memory, self._clock
             self.handler = RequestHandler(self.node, self._joined, *ways)
             self.node.topics.on_configured(self._configure)
+            self.node.topics.check_settings = self.node.authentication.check
             undo.pop_all()
         warn_of({name: (self._securities[name], each.address[0]) for each, name in self._listeners.items()})
 

@@ -53,6 +53,11 @@ class TlsContexts:
         self._stamps = self._look()
         self._context = context_of(settings)
 
+    def check(self, settings: TlsSettings | TlsServerSettings) -> None:
+        """ConfigError for other settings that will not do; nothing is changed."""
+        if settings != self._settings:
+            context_of(settings)
+
     def change(self, settings: TlsSettings | TlsServerSettings) -> None:
         """Have the next connection use other settings; ConfigError where they will not do: nothing is changed then."""
         if settings != self._settings:

@@ -20,9 +20,11 @@ from ottla import Admin
 from ottla.broker.authentication import authentication
 from ottla.broker.authentication.distinguished_name import distinguished_name, mapped, read_rules
 from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
 from ottla.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
 )
 from ottla.protocol.messages.metadata import MetadataRequest
@@ -301,18 +303,8 @@ def test_certificates_are_read_again_and_one_that_cannot_be_read_changes_nothing
     with Broker(listen=LISTENERS, **settings_of(authority, tmp_path)) as broker:
         secured = Secured(broker, authority, tmp_path)
         store = tmp_path / "server.pem"
-
-        def trusted_by(whom: Authority) -> bool:
-            context = ssl.create_default_context(cafile=whom.file)
-            with socket.create_connection(address(secured, "SSL"), timeout=20) as sock:
-                try:
-                    context.wrap_socket(sock, server_hostname="127.0.0.1").close()
-                except ssl.SSLCertVerificationError:
-                    return False
-            return True
-
         with secured.wire("SSL") as before, caplog.at_level(logging.WARNING):
-            assert trusted_by(authority)
+            assert trusts(secured, authority)
             half = store.read_text()[:900]
             for harm in (
                 lambda: store.write_text("nonsense"),
@@ -322,22 +314,64 @@ def test_certificates_are_read_again_and_one_that_cannot_be_read_changes_nothing
             ):
                 harm()
                 caplog.clear()
-                assert trusted_by(authority)
-                assert trusted_by(authority)
+                assert trusts(secured, authority)
+                assert trusts(secured, authority)
                 assert len([line for line in caplog.messages if "stays in use" in line]) == 1
             store.rmdir()
             store.write_text(made.chain + made.key)
-            assert trusted_by(second)
+            assert trusts(secured, second)
             assert before.ask(MetadataRequest([])).brokers
-        (tmp_path / "third.pem").write_text(authority.certificate().chain + "")
-        good = authority.certificate()
-        (tmp_path / "fourth.pem").write_text(good.chain + good.key)
-        for file, whom in (("third.pem", second), ("fourth.pem", authority)):
-            change = AlterableConfig("listener.name.ssl.ssl.keystore.location", 0, str(tmp_path / file))
-            with secured.wire("PLAINTEXT") as wire:
-                asked = IncrementalAlterConfigsRequest([AlterConfigsResource(4, "1", [change])])
-                assert wire.ask(asked).responses[0].error_code == 0
-            assert trusted_by(whom)
+
+
+def test_a_store_that_will_not_do_is_refused_and_what_was_there_before_stays(
+    authority: Authority, tmp_path: Path
+) -> None:
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    second = Authority(elsewhere)
+    here, there, other = authority.certificate(), second.certificate(), authority.certificate()
+    with Broker(listen=LISTENERS, **settings_of(authority, tmp_path)) as broker:
+        secured = Secured(broker, authority, tmp_path)
+        stores = {
+            "no private key": here.chain,
+            "not that of the certificate": here.chain + other.key,
+            "no certificate": "nonsense",
+        }
+        for told, text in stores.items():
+            store = tmp_path / "new.pem"
+            store.write_text(text)
+            for dry in (True, False):
+                refused = asked_to_use(secured, store, dry=dry)
+                assert (refused.error_code, told in (refused.error_message or "")) == (ErrorCode.INVALID_REQUEST, True)
+            assert trusts(secured, authority)
+        refused = asked_to_use(secured, tmp_path / "gone.pem")
+        assert refused.error_code == ErrorCode.INVALID_REQUEST
+        assert "gone.pem: it cannot be read: No such file" in (refused.error_message or "")
+        store.write_text(there.chain + there.key)
+        assert asked_to_use(secured, store, dry=True).error_code == 0
+        assert trusts(secured, authority)
+        assert asked_to_use(secured, store).error_code == 0
+        assert trusts(secured, second)
+
+
+def asked_to_use(secured: Secured, store: Path, *, dry: bool = False) -> AlterConfigsResourceResponse:
+    """What the broker says to another key store."""
+    change = AlterableConfig("listener.name.ssl.ssl.keystore.location", 0, str(store))
+    with secured.wire("PLAINTEXT") as wire:
+        asked = IncrementalAlterConfigsRequest([AlterConfigsResource(4, "1", [change])], dry)
+        answer: AlterConfigsResourceResponse
+        (answer,) = wire.ask(asked).responses
+    return answer
+
+
+def trusts(secured: Secured, whom: Authority) -> bool:
+    """Whether the broker shows what this authority has signed."""
+    context = ssl.create_default_context(cafile=whom.file)
+    with socket.create_connection(address(secured, "SSL"), timeout=20) as sock:
+        try:
+            context.wrap_socket(sock, server_hostname="127.0.0.1").close()
+        except ssl.SSLCertVerificationError:
+            return False
+    return True
 
 
 def test_a_session_that_is_over_ends_with_the_next_request(authority: Authority, tmp_path: Path) -> None:

@@ -174,6 +174,11 @@ class Authentication:
         self._refusals.tell_rest()
         self._hashing.close()
 
+    def check(self, config: BrokerConfig) -> None:
+        """ConfigError where a listener could not take up what is to be changed at run time."""
+        for listener in self._listeners.values():
+            listener.check(config)
+
     def configure(self, config: BrokerConfig) -> None:
         """Take up what was changed at run time."""
         for listener in self._listeners.values():

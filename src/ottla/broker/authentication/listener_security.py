@@ -89,6 +89,15 @@ class ListenerSecurity:
         """Who showed this certificate; None where no rule fits its name."""
         return mapped(distinguished_name(certificate), self._rules)
 
+    def check(self, config: BrokerConfig) -> None:
+        """ConfigError where the listener could not take up such settings."""
+        if self.contexts is None:
+            return
+        try:
+            self.contexts.check(tls_settings(config.listener(self.name), self.name))
+        except ConfigError as error:
+            raise ConfigError(f"the certificates of listener {self.name} stay as they are: {error}") from None
+
     def configure(self, config: BrokerConfig) -> None:
         """Take up what was changed at run time: certificates, and whom clients' are believed from."""
         if self.contexts is None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.machines.runtime import Runtime
 from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.dynamic_config import Settings
+from ottla.broker.settings.listener_settings import PREFIX
 from ottla.coordination.cluster.events import (
     ConfigsChanged,
     ConfigsReplaced,
@@ -27,7 +28,7 @@ from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
 from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord, RemoveTopicRecord
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import ConfigError, ErrorCode, KafkaError
 from ottla.java_hash import positive_java_hash
 from ottla.model import TopicPartition
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
@@ -39,6 +40,7 @@ from ottla.protocol.schema import Message
 if TYPE_CHECKING:
     from ottla.coordination.groups.consumer.image import TopicImage
 
+R = TypeVar("R")
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 RESERVED = {CLUSTER_METADATA, "__share_group_state"}
@@ -63,6 +65,8 @@ class Topics:
         self.on_new: Callable[[Iterable[Topic]], None] = lambda topics: None
         """Told of topics that were made, or have grown, before anything is written to what is new."""
         self._configured: list[Callable[[BrokerConfig], object]] = []
+        self.check_settings: Callable[[BrokerConfig], None] = lambda config: None
+        """Raises ConfigError for settings that whoever acts by them cannot take up."""
         self._configure()
 
     @property
@@ -197,15 +201,16 @@ class Topics:
         defaults, node_id = self._config.changed_topic_defaults(), self._config.node_id
         return self._reconfigure(
             wanted,
-            lambda ticket: ConfigsChanged(
+            lambda ticket, sound: ConfigsChanged(
                 ticket,
-                tuple(wanted),
+                sound,
                 defaults,
                 validate_only,
                 node_id,
                 self.settings.dynamic(),
                 self._config.group_bounds(),
             ),
+            replaces=False,
         )
 
     def replace_configs(
@@ -215,9 +220,10 @@ class Topics:
         node_id = self._config.node_id
         return self._reconfigure(
             wanted,
-            lambda ticket: ConfigsReplaced(
-                ticket, tuple(wanted), validate_only, node_id, self.settings.dynamic(), self._config.group_bounds()
+            lambda ticket, sound: ConfigsReplaced(
+                ticket, sound, validate_only, node_id, self.settings.dynamic(), self._config.group_bounds()
             ),
+            replaces=True,
         )
 
     def delete(self, unwanted: Sequence[DeleteTopicState]) -> list[DeletableTopicResult]:
@@ -229,7 +235,31 @@ class Topics:
                 self._waiting.look_again(self._partitions.remove(before[result.name]))
         return results
 
-    def _reconfigure(self, wanted: Sequence[Any], event: Callable[[int], Any]) -> list[Refusal | None]:
+    def fault_of(self, resource: Any, *, replaces: bool) -> Refusal | None:
+        """Why the listeners cannot act by what is set for them; what is wrong with single values the decision says."""
+        if resource.resource_type != BROKER_RESOURCE or not any(
+            one.name.startswith(PREFIX) for one in resource.configs
+        ):
+            return None
+        try:
+            config = self.settings.wished(resource.resource_name, resource.configs, replaces=replaces).in_force()
+        except ConfigError:
+            return None
+        try:
+            self.check_settings(config)
+        except ConfigError as error:
+            return Refusal(ErrorCode.INVALID_REQUEST, str(error))
+        return None
+
+    def _reconfigure(
+        self, wanted: Sequence[R], event: Callable[[int, tuple[R, ...]], Any], *, replaces: bool
+    ) -> list[Refusal | None]:
+        faults = [self.fault_of(resource, replaces=replaces) for resource in wanted]
+        sound = tuple(resource for resource, fault in zip(wanted, faults, strict=True) if fault is None)
+        decided = iter(self._decide(sound, lambda ticket: event(ticket, sound)))
+        return [next(decided) if fault is None else fault for fault in faults]
+
+    def _decide(self, wanted: Sequence[Any], event: Callable[[int], Any]) -> list[Refusal | None]:
         try:
             refusals: list[Refusal | None] = self._ask(event)
         except KafkaError as error:  # nothing was written, so nothing is changed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listener_settings import PREFIX, table
@@ -30,6 +31,8 @@ DYNAMIC = {
 partitions."""
 
 
+SET, DELETE = 0, 1
+"""What is done to a setting that may be changed; the other operations are for lists, and these are none."""
 OF_LISTENERS = ("ssl.keystore.", "ssl.truststore.", "ssl.key.")
 """How the settings of a listener begin that may be changed."""
 
@@ -54,6 +57,19 @@ class Settings:
         self.given = given
         self.own = changed.get(str(given.node_id), {})
         self.for_all = changed.get(ALL_BROKERS, {})
+
+    def wished(self, broker: str, changes: Iterable[Any], *, replaces: bool) -> Settings:
+        """The same where a broker, or all by an empty name, is changed as a request says."""
+        is_for_all = broker == ALL_BROKERS
+        configs = {} if replaces else dict(self.for_all if is_for_all else self.own)
+        for change in changes:
+            operation = getattr(change, "config_operation", SET)
+            if operation == SET:
+                configs[change.name] = change.value or ""
+            elif operation == DELETE:
+                configs.pop(change.name, None)
+        own = {str(self.given.node_id): self.own} if is_for_all else {ALL_BROKERS: self.for_all}
+        return Settings(self.given, {**own, broker: configs})
 
     def dynamic(self) -> dict[str, Option]:
         """What may be changed at run time, by dotted names."""

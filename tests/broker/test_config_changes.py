@@ -1,0 +1,61 @@
+"""Changes of configs of a broker in a cluster: what it refuses itself, and what controllers are asked."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ottla.broker.config_changes import refused_here
+from ottla.coordination.cluster.topic_request import Refusal
+from ottla.errors import ErrorCode
+from ottla.protocol.messages import alter_configs, incremental_alter_configs
+from ottla.protocol.messages.metadata import MetadataRequest
+
+BROKER, TOPIC = 4, 2
+CALL: Any = SimpleNamespace()
+FAULT = Refusal(ErrorCode.INVALID_REQUEST, "server.pem: it cannot be read")
+
+
+class Access:
+    """Rules by which nobody may do anything."""
+
+    def allows(self, *asked: Any) -> bool:
+        return False
+
+
+def broker(*, everything: bool = True) -> Any:
+    """Number 1, which can take up no configs of its own."""
+    access = None if everything else Access()
+    return SimpleNamespace(
+        config=SimpleNamespace(node_id=1),
+        access=access,
+        topics=SimpleNamespace(fault_of=lambda resource, replaces: FAULT),
+    )
+
+
+def request(module: Any, *resources: tuple[int, str]) -> Any:
+    name = "IncrementalAlterConfigsRequest" if module is incremental_alter_configs else "AlterConfigsRequest"
+    return getattr(module, name)([module.AlterConfigsResource(kind, name, []) for kind, name in resources])
+
+
+@pytest.mark.parametrize("module", [alter_configs, incremental_alter_configs])
+def test_a_broker_refuses_what_it_cannot_take_up_and_all_that_is_asked_with_it(module: Any) -> None:
+    answer: Any = refused_here(broker(), CALL, request(module, (BROKER, "1"), (TOPIC, "t")))
+    assert [each.error_code for each in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
+    own, other = (each.error_message for each in answer.responses)
+    assert own == "server.pem: it cannot be read"
+    assert other == "nothing was changed, for this broker's own configs were refused: server.pem: it cannot be read"
+
+
+@pytest.mark.parametrize("resource", [(BROKER, "2"), (BROKER, ""), (TOPIC, "1")])
+def test_what_is_not_its_own_is_for_the_controllers(resource: tuple[int, str]) -> None:
+    asked = request(incremental_alter_configs, resource)
+    assert refused_here(broker(), CALL, asked) is None
+    assert refused_here(broker(), CALL, MetadataRequest([])) is None
+
+
+def test_who_may_not_change_them_is_told_nothing_of_the_brokers_files() -> None:
+    asked = request(incremental_alter_configs, (BROKER, "1"))
+    assert refused_here(broker(everything=False), CALL, asked) is None
