@@ -5,7 +5,7 @@ On the driver, once; files and schemas are read here and travel to the tasks. A 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 Sample = Callable[[], Iterable[bytes | None]]
 """Some keys or values of the topics, for whoever has to guess."""
 INFER = "infer"
+NEEDED: Mapping[str, Mapping[str, str]] = {
+    "json": {"schema": f"such as `id bigint, name string`, or {INFER}"},
+    "avro": {"schema": "an Avro schema as JSON, or a file of it"},
+    "protobuf": {
+        "descriptor": "the file that `protoc --include_imports -o FILE` writes",
+        "message": "the full name of the message",
+    },
+}
+"""The options that a format cannot do without."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +54,16 @@ class Coded:
     def spelled(self, field: str) -> str:
         return spelling(f"{self.name}_{field}")
 
-    def required(self, field: str, what: str) -> str:
-        text = self.option(field)
+    def required(self, field: str) -> str:
+        text, form = self.option(field), self.option("format")
         if not text:
-            form = f"{self.spelled('format')} = {self.option('format')}"
-            raise ConfigError(f"option {form} needs the option {self.spelled(field)}, {what}")
+            needs = f"{self.spelled('format')} = {form} needs the option {self.spelled(field)}"
+            raise ConfigError(f"option {needs}, {NEEDED[form][field]}")
         return cast(str, text)
 
-    def file(self, field: str, what: str) -> bytes:
+    def file(self, field: str) -> bytes:
         """The content of the file that an option names."""
-        name = self.required(field, what)
+        name = self.required(field)
         try:
             return Path(name).read_bytes()
         except OSError as error:
@@ -71,7 +80,7 @@ def string_type(_: Coded, __: Sample) -> DataType:
 
 def json_type(coded: Coded, sample: Sample) -> DataType:
     """The struct of the schema, given or found."""
-    text = coded.required("schema", f"such as `id bigint, name string`, or {INFER}")
+    text = coded.required("schema")
     if text.strip().lower() != INFER:
         return checked(coded, parse_schema(coded.spelled("schema"), text))
     from ottla.spark.formats.json_inference import inferred
@@ -102,8 +111,13 @@ def avro_type(coded: Coded, _: Sample) -> DataType:
 
 def avro_schema(coded: Coded) -> str:
     """The schema as JSON, from the option or from the file that it names."""
-    text = coded.required("schema", "an Avro schema as JSON, or a file of it")
-    return text if text.lstrip()[:1] in ("{", "[", '"') else coded.file("schema", "").decode()
+    text = coded.required("schema")
+    return text if is_avro(text) else coded.file("schema").decode()
+
+
+def is_avro(text: str) -> bool:
+    """Whether this is a schema itself, and not the name of its file."""
+    return text.lstrip()[:1] in ("{", "[", '"')
 
 
 def protobuf_type(coded: Coded, _: Sample) -> DataType:
@@ -113,8 +127,8 @@ def protobuf_type(coded: Coded, _: Sample) -> DataType:
 def protobuf(coded: Coded) -> Callable[[], Protobuf]:
     from ottla.spark.formats.protobuf import Protobuf
 
-    descriptors = coded.file("descriptor", "the file that `protoc --include_imports -o FILE` writes")
-    return partial(Protobuf, descriptors, coded.required("message", "the full name of the message"))
+    descriptors = coded.file("descriptor")
+    return partial(Protobuf, descriptors, coded.required("message"))
 
 
 def json_format(coded: Coded, kind: DataType) -> Callable[[], Format]:

@@ -67,6 +67,12 @@ CASES = {
     pipeline(
         "{type: topic, topic: t, keyFormat: json, keySchema: ','}"
     ): "3:52: keySchema: expected a column's name at ',' of ','",
+    pipeline(
+        "{type: topic, topic: t, valueFormat: avro}"
+    ): "3:3: source: valueFormat avro needs valueSchema, an Avro schema as JSON, or a file of it",
+    pipeline(
+        "{type: topic, topic: t, keyFormat: protobuf, keyDescriptor: k.desc}"
+    ): "3:3: source: keyFormat protobuf needs keyMessage, the full name of the message",
     pipeline(transforms="[{function: f}]"): "4:17: 'f' names no function; write module:function",
     pipeline(
         transforms="[{type: RegexRouter, regex: a, replacement: b}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -16,8 +17,9 @@ from ottla.pipelines.sources.source import Source
 from ottla.pipelines.sources.written_schema import checked
 from ottla.pipelines.surroundings import Surroundings
 from ottla.spark.dead_letters import PREFIX
-from ottla.spark.options import SourceOptions
+from ottla.spark.options import SourceOptions, spelling
 from ottla.spark.row_decoder import ERROR, RAW
+from ottla.spark.value_formats import NEEDED, is_avro
 
 OURS = {"kafka", "subscribe", "subscribe_pattern", "assign", "mode", "ending_offsets", "ending_timestamp", "keep_raw"}
 OURS |= {"ending_offsets_by_timestamp", "group_id_prefix", "fetch_offset_retries", "fetch_offset_retry_interval_ms"}
@@ -60,6 +62,15 @@ class TopicBase(Source):
             raise ValueError("topic is empty; name a topic")
         return self
 
+    @model_validator(mode="after")
+    def format_is_whole(self) -> TopicBase:
+        for part in ("key", "value"):
+            form = str(getattr(self, f"{part}_format", None))
+            for field, what in NEEDED.get(form, {}).items():
+                if not getattr(self, f"{part}_{field}"):
+                    raise ValueError(f"{part}Format {form} needs {spelling(f'{part}_{field}')}, {what}")
+        return self
+
     def names(self) -> list[str]:
         """The topics that are named."""
         topics = [self.topic] if isinstance(self.topic, str) else self.topic or []
@@ -87,10 +98,19 @@ class TopicBase(Source):
         options = around.options(
             {**wait, **self.given(), "startingOffsets": around.start or self.starting_offsets, **way}
         )
-        for name in FILES & options.keys():
+        for name in self.files(options):
             options[name] = around.path(options[name])
         options |= around.client_options("consumer", self.bootstrap_servers, self.kafka)
         return spark.readStream.format("ottla").options(**options | more).load()
+
+    def files(self, options: Mapping[str, str]) -> list[str]:
+        """Those of the options that name a file; a schema of Avro's may stand there itself."""
+        schemas = [
+            f"{part}Schema"
+            for part in ("key", "value")
+            if options.get(f"{part}Format") == "avro" and not is_avro(options[f"{part}Schema"])
+        ]
+        return [*(FILES & options.keys()), *schemas]
 
     def given(self) -> dict[str, Any]:
         """The options of Spark's source that the file gives."""
