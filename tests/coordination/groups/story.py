@@ -17,9 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ottla.coordination.groups.classic.draft import JOIN, SESSION, SYNC
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.notes import RebalanceStarted
 from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import (
     AlarmName,
@@ -81,6 +83,9 @@ class Story:
         self.ids = 0
         self.shown = ""
         self.happened: list[str] = []
+        self.notes: list[str] = []
+        """All that a log would have, from the beginning."""
+        self.orphans: set[AlarmName] = set()
 
     def play(self, *texts: str) -> Story:
         """Let it happen, and compare."""
@@ -135,11 +140,22 @@ class Story:
             self.alarms.pop(alarm.name, None)
             if alarm.at is not None:
                 self.alarms[alarm.name] = alarm.at
+        self.check_alarms()
+        self.notes += map(str, decision.notes)
         self.happened += [f"because {note.reason}" for note in decision.notes if isinstance(note, RebalanceStarted)]
         self.happened += [
             f"{self.askers[reply.ticket]}: {self.show_reply(reply.message)}" for reply in decision.replies
         ]
         self.show_group()
+
+    def check_alarms(self) -> None:
+        """Nothing rings for who is gone, nor for what is over; but ids given away may outlive a group that is deleted."""
+        for name in self.alarms:
+            group = self.machine.groups.get(name.group)
+            if group is None:
+                self.orphans.add(name)
+            elif isinstance(group, ClassicGroup) and name.kind in RINGS and name not in self.orphans:
+                assert RINGS[name.kind](group, name.member), f"{name} is for nothing"
 
     def show_group(self) -> None:
         now = self.shown_now()
@@ -290,6 +306,13 @@ class Story:
             assert record is not None
             self.machine.replay(record)
 
+
+RINGS: dict[str, Callable[[ClassicGroup, str], bool]] = {
+    SESSION: lambda group, member: member in group.members or member in group.pending,
+    JOIN: lambda group, _: group.state is ClassicGroupState.PREPARING_REBALANCE,
+    SYNC: lambda group, _: bool(group.pending_sync),
+}
+"""What there must be for an alarm of each kind to ring."""
 
 VERBS: dict[str, Callable[[Story, list[str], dict[str, str]], None]] = {
     "join": Story.join,

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import ClassicMember
+from ottla.coordination.groups.classic.member import ClassicMember, listed
+from ottla.coordination.groups.classic.state import ClassicGroupState
 
 
 def member(name: str, rebalance_timeout_ms: int = 60_000) -> ClassicMember:
@@ -58,3 +59,42 @@ def test_a_group_of_consumers_that_does_not_say_what_it_reads_may_read_anything(
     assert not TWO.changed(protocol_type="connect").reads("t")
     assert TWO.changed(topics=frozenset({"t"})).reads("t")
     assert not TWO.changed(topics=frozenset({"t"})).reads("u")
+
+
+def test_when_a_group_came_into_its_state_is_unknown_at_first() -> None:
+    assert NOBODY.changed_ms == -1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        TWO,
+        TWO.changed(state=ClassicGroupState.PREPARING_REBALANCE, pending_sync=frozenset({"a"})),
+        TWO.changed(state=ClassicGroupState.STABLE, protocol_name="sticky"),
+        TWO.changed(state=ClassicGroupState.STABLE, protocol_name="range", initial_delay_left=1.0),
+        TWO.with_member(replace(member("a"), joining=1)).changed(state=ClassicGroupState.STABLE, protocol_name="range"),
+        NOBODY.changed(state=ClassicGroupState.DEAD),
+    ],
+)
+def test_a_group_that_cannot_be_is_found(broken: ClassicGroup) -> None:
+    with pytest.raises(AssertionError):
+        broken.check()
+
+
+def test_a_member_waits_in_a_join_or_in_a_sync() -> None:
+    assert not member("a").waits
+    assert replace(member("a"), joining=1).waits
+    assert replace(member("a"), syncing=1).waits
+
+
+def test_what_was_read_of_a_members_metadata_is_no_part_of_it() -> None:
+    asked = member("a")
+    asked.subscription("range")
+    assert asked == member("a")
+    assert "topics" not in repr(asked)
+
+
+def test_ten_members_are_listed_and_more_are_counted() -> None:
+    names = [f"m{i}" for i in range(11)]
+    assert listed(names[:10]) == "m0, m1, m2, m3, m4, m5, m6, m7, m8, m9"
+    assert listed(names) == "m0, m1, m2, m3, m4, m5, m6, m7, m8, m9 and 1 more"

@@ -84,3 +84,37 @@ def test_who_leaves_meanwhile_is_not_waited_for() -> None:
         keep generation 1
         Empty 1
     """)
+
+
+def test_who_came_before_the_last_delay_does_not_put_it_off_twice() -> None:
+    Story(initial_rebalance_delay=3.0).play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        PreparingRebalance 0: m1*+
+
+        wait 2 →
+        join b version=3 range=t → PreparingRebalance 0: m1*+ m2+
+        wait 1 →
+        wait 2 →
+
+        wait 1
+        a: m1 in 1 by range led by m1 of m1,m2
+        b: m2 in 1 by range led by m1
+        CompletingRebalance 1: m1* m2
+    """)
+
+
+def test_a_delay_that_is_longer_than_a_rebalance_may_take_is_not_put_off() -> None:
+    Story(initial_rebalance_delay=3.0).play("""
+        join a version=3 range=t rebalance=2
+        because Adding new member m1 with group instance id None; client reason: not provided
+        PreparingRebalance 0: m1*+
+
+        wait 2 →
+        join b version=3 range=t rebalance=2 → PreparingRebalance 0: m1*+ m2+
+
+        wait 1
+        a: m1 in 1 by range led by m1 of m1,m2
+        b: m2 in 1 by range led by m1
+        CompletingRebalance 1: m1* m2
+    """)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from ottla.coordination.groups.classic.draft import SESSION
+from ottla.coordination.groups.classic.joining import updated_member
+from ottla.coordination.groups.classic.member import ClassicMember
+from ottla.coordination.groups.events import AlarmName, JoinRequested
+from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from tests.coordination.groups.prelude import one_joined, one_stable, two_assigned, two_joined, two_joining, two_stable
 from tests.coordination.groups.story import Story
 
@@ -312,4 +317,64 @@ def test_a_member_that_syncs_again_over_another_connection_has_the_first_one_ans
         m1: has A
         m2: has B
         Stable 2: m1* m2
+    """)
+
+
+def test_an_id_for_which_there_is_no_room_is_not_waited_for() -> None:
+    Story(max_size=2).play(two_joining()).play("""
+        join c range=t → c: MEMBER_ID_REQUIRED m3
+        join d version=3 range=t → PreparingRebalance 1: m1* m2+ m4+
+        join m3 range=t → m3: GROUP_MAX_SIZE_REACHED m3
+
+        join m1 range=t
+        m1: GROUP_MAX_SIZE_REACHED m1
+        b: m2 in 2 by range led by m2 of m2,m4
+        d: m4 in 2 by range led by m2
+        CompletingRebalance 2: m2* m4
+    """)
+
+
+def test_an_id_is_kept_for_the_session_that_its_client_asked_for() -> None:
+    story = Story().play("join a session=6 range=t\na: MEMBER_ID_REQUIRED m1\nEmpty 0")
+    assert story.alarms == {AlarmName(SESSION, "g", "m1"): 6.0}
+
+
+def test_a_join_says_anew_who_a_member_is() -> None:
+    member = ClassicMember("m1", None, "app", "/h", 1, 2, (("range", b""),), topics={"range": frozenset("t")})
+    request = JoinGroupRequest(
+        "g", 20, 10, "m1", protocol_type="consumer", protocols=[JoinGroupRequestProtocol("sticky", b"s")]
+    )
+    again = updated_member(member, JoinRequested(7, request, 9, "", "other", "/i", 0), "m1")
+    assert again == ClassicMember("m1", None, "other", "/i", 10, 20, (("sticky", b"s"),), joining=7)
+    assert not again.topics
+
+
+def test_a_leader_that_is_not_the_first_stays_the_leader() -> None:
+    Story().play("""
+        join a static=i range=t session=60 rebalance=20
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 static=i m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        join b static=j range=t session=60 rebalance=20
+        because Adding new member m2 with group instance id j; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        wait 20
+        b: m2 in 2 by range led by m2 of m1,m2
+        CompletingRebalance 2: m1 m2*
+
+        join m2 static=j range=t+u session=60 rebalance=20
+        because Updating metadata for member m2 during CompletingRebalance; client reason: not provided
+        PreparingRebalance 2: m1 m2*+
+
+        join m1 static=i range=t session=60 rebalance=20
+        m1: m1 in 3 by range led by m2
+        m2: m2 in 3 by range led by m2 of m1,m2
+        CompletingRebalance 3: m1 m2*
     """)

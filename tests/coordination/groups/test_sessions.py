@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ottla.coordination.groups.classic.draft import JOIN, SYNC
+from ottla.coordination.groups.events import AlarmName, AlarmRang
 from tests.coordination.groups.prelude import one_stable, two_assigned, two_joined, two_joining, two_stable
 from tests.coordination.groups.story import Story
 
@@ -185,3 +187,70 @@ def test_who_hangs_up_while_waiting_for_its_assignment_has_a_session_to_come_bac
 
         sync m2 gen=2 → m2: has B
     """)
+
+
+def test_who_waited_for_an_assignment_has_a_session_from_when_it_hears_that_there_is_none() -> None:
+    Story().play(two_joined()).play("""
+        sync m2 gen=2 → CompletingRebalance 2: m1* m2~
+        wait 8 →
+
+        join m1 range=t+u
+        because Updating metadata for member m1 during CompletingRebalance; client reason: not provided
+        m2: REBALANCE_IN_PROGRESS
+        PreparingRebalance 2: m1*+ m2
+
+        wait 9 →
+
+        wait 1
+        m1: m1 in 3 by range led by m1 of m1
+        CompletingRebalance 3: m1*
+    """)
+
+
+def test_who_waits_in_a_sync_needs_no_heartbeat() -> None:
+    Story().play(two_joined("session=10")).play("""
+        sync m2 gen=2 → CompletingRebalance 2: m1* m2~
+        wait 9 →
+        beat m1 gen=2 → m1: NONE
+        wait 9 →
+
+        sync m1 gen=2 m1=A m2=B
+        keep generation 2 m1=A m2=B
+        m1: has A
+        m2: has B
+        Stable 2: m1* m2
+    """)
+
+
+def test_after_a_restart_nobody_is_new() -> None:
+    Story().play(two_stable()).play("""
+        restart →
+
+        join m2 range=t+u
+        because Updating metadata for member m2 during Stable; client reason: not provided
+        PreparingRebalance 2: m1* m2+
+
+        hangup m2 → PreparingRebalance 2: m1* m2
+    """)
+
+
+def test_what_rings_too_late_changes_nothing() -> None:
+    story = Story().play(two_stable())
+    for kind in (JOIN, SYNC):
+        story.happened = []
+        story.tell("", lambda ticket, kind=kind: AlarmRang(ticket, AlarmName(kind, "g", ""), story.wall_ms))  # type: ignore[misc]
+        assert not story.happened
+
+
+def test_a_group_that_emptied_reads_nothing_and_has_no_protocol() -> None:
+    story = Story().play(one_stable())
+    assert story.group.reads("t")
+    story.play("""
+        leave m1
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        m1: NONE
+        Empty 2
+    """)
+    assert not story.group.reads("t")
+    assert story.group.protocol_name is None

@@ -254,3 +254,41 @@ def test_a_static_member_is_removed_by_its_name_and_stays_when_somebody_else_is_
         i: NONE
         Empty 2
     """)
+
+
+def test_a_rebalance_that_nobody_came_to_has_its_time_once_more() -> None:
+    Story().play("""
+        join a static=i range=t session=1000 rebalance=20
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        join b static=j range=t session=1000 rebalance=20
+        because Adding new member m2 with group instance id j; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        join m1 static=i range=t session=1000 rebalance=20
+        m1: m1 in 2 by range led by m1 of m1,m2
+        b: m2 in 2 by range led by m1
+        CompletingRebalance 2: m1* m2
+
+        sync m1 gen=2 static=i m1=A m2=B
+        keep generation 2 m1=A m2=B
+        m1: has A
+        Stable 2: m1* m2
+
+        sync m2 gen=2 static=j → m2: has B
+
+        join c version=3 range=t rebalance=20
+        because Adding new member m3 with group instance id None; client reason: not provided
+        PreparingRebalance 2: m1* m2 m3+
+
+        hangup m3 → PreparingRebalance 2: m1* m2
+        wait 25 →
+        join m2 static=j range=t session=1000 rebalance=20 → PreparingRebalance 2: m1* m2+
+        wait 14 →
+
+        wait 1
+        m2: m2 in 3 by range led by m2 of m1,m2
+        CompletingRebalance 3: m1 m2*
+    """)

@@ -152,6 +152,7 @@ class ClassicGroup:
         assert self.leader in self.members if self.members else self.leader is None
         assert self.pending.isdisjoint(self.members)
         assert self.pending_sync <= self.members.keys()
+        assert self.initial_delay_left is None or self.state is ClassicGroupState.PREPARING_REBALANCE
         CHECKS[self.state](self)
 
 
@@ -162,7 +163,8 @@ def check_empty(group: ClassicGroup) -> None:
 
 
 def check_preparing(group: ClassicGroup) -> None:
-    """Nobody waits for an assignment while members join."""
+    """Nobody waits for an assignment, and none is asked for, while members join."""
+    assert not group.pending_sync
     assert not any(member.syncing for member in group.members.values())
 
 

@@ -31,9 +31,9 @@ def join(draft: ClassicDraft, event: JoinRequested) -> None:
     refusal = join_error(draft, event.request)
     if refusal:
         draft.reply(event.ticket, join_refused(refusal, event.request.member_id))
-        # It was a member, and there is no room for it in the next generation: to keep it would make everybody wait
-        # for a join that is always refused.
-        if refusal is ErrorCode.GROUP_MAX_SIZE_REACHED and event.request.member_id in draft.group.members:
+        # There is no room in the next generation for what was a member, or was just given an id: to keep it would make
+        # everybody wait for a join that is always refused.
+        if refusal is ErrorCode.GROUP_MAX_SIZE_REACHED:
             turn_away(draft, event.request.member_id)
     elif not event.request.member_id:
         join_new(draft, event)

@@ -57,13 +57,13 @@ def prepare_rebalance(draft: ClassicDraft, reason: str) -> None:
 
 
 def take_back_assignments(draft: ClassicDraft) -> None:
-    """Send members that wait for an assignment to join again, and leave nobody with one."""
+    """Send members that wait for an assignment to join again."""
     members: dict[str, ClassicMember] = {}
     for name, member in draft.group.members.items():
         if member.syncing:
             draft.reply(member.syncing, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
             draft.begin_session(member)
-        members[name] = replace(member, syncing=0, assignment=b"")
+        members[name] = replace(member, syncing=0)
     draft.group = draft.group.changed(members=members)
 
 
@@ -99,7 +99,6 @@ def complete_join(draft: ClassicDraft) -> None:
     leader = elected_leader(group)
     if leader is None:
         # Nobody has come and nobody may be removed: their sessions will see to it.
-        draft.group = group.changed(initial_delay_left=None)
         draft.schedule(JOIN, group.rebalance_timeout)
         return
     begin_generation(draft, group.changed(leader=leader))
@@ -120,10 +119,9 @@ def remove_who_did_not_join(draft: ClassicDraft) -> None:
 
 def elected_leader(group: ClassicGroup) -> str | None:
     """The leader, if it has joined, else the first that has."""
+    joined = [name for name, member in group.members.items() if member.joining]
     # To keep the leader spares the members a second look at who assigns; sticky assignors have their memory there.
-    if group.leader is not None and group.members[group.leader].joining:
-        return group.leader
-    return next((name for name, member in group.members.items() if member.joining), None)
+    return group.leader if group.leader in joined else next(iter(joined), None)
 
 
 def begin_empty_generation(draft: ClassicDraft) -> None:
@@ -161,7 +159,7 @@ def on_sync_timeout(draft: ClassicDraft) -> None:
     # Also in a Stable group: its leader has spoken, and yet somebody may never have asked for its part, which nobody
     # reads then.
     late = tuple(draft.group.pending_sync)
-    if late and draft.group.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE):
+    if late:
         draft.group = draft.group.without(*late)
         for member_id in late:
             draft.cancel(SESSION, member_id)
