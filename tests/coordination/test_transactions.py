@@ -26,10 +26,20 @@ from tests.coordination.transcript import run
 HOUR_MS = 3_600_000
 
 
+def parted(command: str) -> tuple[str, dict[str, str]]:
+    verb, *words = command.split()
+    return verb, dict(word.split("=") for word in words)
+
+
+def now_of(command: str) -> float:
+    """The clock that only goes on, `clock` in ms, where it does not say the same as the calendar."""
+    said = parted(command)[1]
+    return int(said.get("clock", said.get("now", 0))) / 1000
+
+
 def event_of(command: str) -> Event:
     """`VERB name=value …`; `a` is the id of all, `now` the time in ms, `v` the version of transactions."""
-    verb, *words = command.split()
-    said = dict(word.split("=") for word in words)
+    verb, said = parted(command)
     now, fresh, version = (int(said.get(name, 0)) for name in ("now", "fresh", "v"))
     producer, epoch = int(said.get("id", 1)), int(said.get("epoch", 0))
     match verb:
@@ -64,8 +74,8 @@ def show_reply(message: Answer | tuple[int, int]) -> list[str]:
 
 
 def play(text: str, machine: Transactions | None = None) -> Transactions:
-    machine = machine or Transactions()
-    run(machine, text, event_of, show_record, show_reply)
+    machine = machine or Transactions(0.0)
+    run(machine, text, event_of, show_record, show_reply, now_of)
     return machine
 
 
@@ -211,6 +221,72 @@ def test_what_takes_too_long_is_aborted_and_its_producer_fenced() -> None:
     """)
 
 
+@pytest.mark.parametrize("calendar", [-999_000, 1000, 9_999_000])
+def test_a_calendar_that_is_put_right_makes_no_transaction_shorter_or_longer(calendar: int) -> None:
+    play(f"""
+        init clock=0 now=5000000
+        record Empty 1/0 []
+        reply 1/0
+
+        add to=0 clock=1000 now=5001000 v=2
+        record Ongoing 1/0 [0]
+        reply ok
+
+        add to=1 clock=30000 now={calendar} v=2
+        record Ongoing 1/0 [0,1]
+        reply ok
+
+        time clock=61000 now={calendar} → reply 0 aborted, 0 forgotten
+
+        time clock=61001 now={calendar}
+        record PrepareAbort 1/2 [0,1]
+        reply 1 aborted, 0 forgotten
+    """)
+
+
+def read_again(machine: Transactions, now: float) -> Transactions:
+    """As the next coordinator knows it, which has read it from the log."""
+    again = Transactions(now)
+    for name, transaction in machine.by_id.items():
+        read = decode_record(*encode_record(TransactionRecord(name, transaction)))
+        assert read is not None
+        again.replay(read)
+    return again
+
+
+def test_what_was_begun_under_another_coordinator_ends_by_the_calendar_or_by_how_long_it_has_been_known() -> None:
+    begun = play("""
+        init now=5000000
+        record Empty 1/0 []
+        reply 1/0
+
+        add to=0 now=5001000
+        record Ongoing 1/0 [0]
+        reply ok
+    """)
+    # Another machine's clock began at another time, and its calendar may have been set back.
+    play(
+        """
+        time clock=7000 now=5061000 → reply 0 aborted, 0 forgotten
+
+        time clock=7000 now=5061001
+        record PrepareAbort 1/1 [0]
+        reply 1 aborted, 0 forgotten
+        """,
+        read_again(begun, 7.0),
+    )
+    play(
+        """
+        time clock=67000 now=1000 → reply 0 aborted, 0 forgotten
+
+        time clock=67001 now=1000
+        record PrepareAbort 1/1 [0]
+        reply 1 aborted, 0 forgotten
+        """,
+        read_again(begun, 7.0),
+    )
+
+
 def test_an_id_that_nobody_uses_is_forgotten_but_not_one_that_is_under_way() -> None:
     play("""
         init now=1
@@ -235,7 +311,7 @@ def test_an_id_that_nobody_uses_is_forgotten_but_not_one_that_is_under_way() -> 
 
 def exhausted(epoch: int, state: TransactionState = TransactionState.EMPTY) -> Transactions:
     """An id whose producer has had so many epochs."""
-    machine = Transactions()
+    machine = Transactions(0.0)
     under_way = state == TransactionState.ONGOING
     partitions = frozenset({TopicPartition("t", 0)} if under_way else ())
     transaction = Transaction(
@@ -386,9 +462,9 @@ COMMANDS = st.sampled_from(
 
 @given(st.lists(COMMANDS, max_size=30))
 def test_whatever_is_asked_each_state_follows_by_the_table_and_the_log_brings_it_back(commands: list[str]) -> None:
-    machine, stored = Transactions(), []
+    machine, stored = Transactions(0.0), []
     for command in commands:
-        decision = machine.decide(event_of(command), 0.0)
+        decision = machine.decide(event_of(command), now_of(command))
         assert len(decision.replies) == 1
         for record in decision.records:
             before = machine.by_id.get("a")
@@ -396,7 +472,7 @@ def test_whatever_is_asked_each_state_follows_by_the_table_and_the_log_brings_it
             machine.replay(record)
             stored.append(encode_record(record))
         machine.check()
-    again = Transactions()
+    again = Transactions(0.0)
     for key, value in stored:
         read = decode_record(key, value)
         assert read is not None
@@ -412,10 +488,10 @@ def test_whatever_is_asked_each_state_follows_by_the_table_and_the_log_brings_it
 
 @given(st.lists(COMMANDS, max_size=30))
 def test_an_epoch_never_goes_back_under_one_producer_id(commands: list[str]) -> None:
-    machine = Transactions()
+    machine = Transactions(0.0)
     highest: dict[int, int] = {}
     for command in commands:
-        for record in machine.decide(event_of(command), 0.0).records:
+        for record in machine.decide(event_of(command), now_of(command)).records:
             machine.replay(record)
             if record.transaction is None:
                 highest.clear()

@@ -48,10 +48,11 @@ def run(
     event_of: Callable[[str], Any],
     show_record: Callable[[Any], str],
     show_reply: Callable[[Any], list[str]],
+    now_of: Callable[[str], float] = lambda command: 0.0,
 ) -> None:
     """Play the transcript: decide, replay, check, and compare what happened with what is written."""
     for command, expected in steps_of(text):
-        decision: Decision[Any] = machine.decide(event_of(command), 0.0)
+        decision: Decision[Any] = machine.decide(event_of(command), now_of(command))
         for record in decision.records:
             machine.replay(record)
         machine.check()

@@ -84,7 +84,7 @@ class TransactionBroker:
         self.refusals = refusals
         self.down = False
         self.log: list[tuple[bytes, bytes | None]] = []
-        self.machine = Transactions()
+        self.machine = Transactions(self.world.now)
         self.partitions = {TopicPartition("t", index): SimulatedPartition() for index in range(4)}
         self._ids = 100
         self._retrying = False
@@ -154,7 +154,7 @@ class TransactionBroker:
     def sweep(self) -> None:
         """Time passes."""
         event = TimePassed(1, self.world.wall_ms(), EXPIRATION_MS)
-        self._keep(self.machine.decide(event, 0.0).records)
+        self._keep(self.machine.decide(event, self.world.now).records)
         self._finish_all()
 
     # How it does that.
@@ -174,7 +174,7 @@ class TransactionBroker:
         return self._ids
 
     def _ask(self, event: Callable[[], Any]) -> Answer:
-        decision = self.machine.decide(event(), 0.0)
+        decision = self.machine.decide(event(), self.world.now)
         self._keep(decision.records)
         answer = decision.replies[0].message
         assert isinstance(answer, Answer)
@@ -235,7 +235,7 @@ class TransactionBroker:
 
     def _come_back(self) -> None:
         self.down = self._retrying = False
-        self.machine = Transactions()
+        self.machine = Transactions(self.world.now)
         for key, value in self.log:
             record = decode_record(key, value)
             assert record is not None

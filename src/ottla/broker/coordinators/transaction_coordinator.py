@@ -380,7 +380,7 @@ class TransactionCoordinator:
 
     def _built(self, partition: Partition) -> Runtime[Transactions]:
         return Runtime(
-            Transactions,
+            lambda: Transactions(self._clock.monotonic()),
             partition.log,
             CODING,
             self._clock,

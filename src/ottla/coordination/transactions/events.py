@@ -1,4 +1,4 @@
-"""What can happen to transactions. Every time is by the wall, in ms; ids are drawn by whoever asks."""
+"""What can happen to transactions. Every time in them is by the wall, in ms; ids are drawn by whoever asks."""
 
 from __future__ import annotations
 

@@ -33,6 +33,8 @@ class Transaction:
     state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = field(default=frozenset())
     started_ms: int = -1
+    begun_at: float | None = field(default=None, compare=False)
+    """The moment that `started_ms` tells of, by the clock that never goes back; None where it was read from a log."""
     updated_ms: int
     version: int = 0
     """The `transaction.version` of its client."""
@@ -46,9 +48,17 @@ class Transaction:
     def is_idle(self) -> bool:
         return self.state in IDLE
 
-    def has_timed_out(self, wall_ms: int) -> bool:
-        """Whether it has been under way for longer than its producer asked for."""
-        return self.state == TransactionState.ONGOING and wall_ms - self.started_ms > self.timeout_ms
+    def has_timed_out(self, now: float, wall_ms: int, known_at: float) -> bool:
+        """Whether it has been under way for longer than its producer asked for.
+
+        A calendar that is put right meanwhile makes no difference. Of what another process began nothing but the calendar's
+        time is told; it has been under way since `known_at` at the least, whatever the calendar says.
+        """
+        if self.state != TransactionState.ONGOING:
+            return False
+        if self.begun_at is not None:
+            return (now - self.begun_at) * 1000 > self.timeout_ms
+        return wall_ms - self.started_ms > self.timeout_ms or (now - known_at) * 1000 > self.timeout_ms
 
     def has_expired(self, wall_ms: int, expiration_ms: int) -> bool:
         """Whether nobody used the id for so long that it is forgotten."""

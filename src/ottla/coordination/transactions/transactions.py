@@ -31,7 +31,8 @@ Outcome = Decision[TransactionRecord]
 
 
 class Transactions:
-    def __init__(self) -> None:
+    def __init__(self, now: float) -> None:
+        self._known_at = now
         self.by_id: dict[str, Transaction] = {}
         self._prepared: dict[str, None] = {}
 
@@ -41,13 +42,13 @@ class Transactions:
             case ProducerRequested():
                 return self._decide_producer(event)
             case PartitionsAdded():
-                return self._decide_partitions(event)
+                return self._decide_partitions(event, now)
             case EndRequested():
                 return self._decide_end(event)
             case MarkersWritten():
                 return self._decide_completion(event)
             case TimePassed():
-                return self._decide_sweep(event)
+                return self._decide_sweep(event, now)
 
     def replay(self, record: TransactionRecord) -> None:
         """The last record of an id counts."""
@@ -109,7 +110,7 @@ class Transactions:
             return answered(event.ticket, after)
         return started(event.ticket, after)
 
-    def _decide_partitions(self, event: PartitionsAdded) -> Outcome:
+    def _decide_partitions(self, event: PartitionsAdded, now: float) -> Outcome:
         error = self.error_in(event.transactional_id, event.producer_id, event.epoch)
         if error:
             return answered(event.ticket, error)
@@ -122,6 +123,7 @@ class Transactions:
             state=TransactionState.ONGOING,
             partitions=transaction.partitions | event.partitions,
             started_ms=event.wall_ms if transaction.is_idle else transaction.started_ms,
+            begun_at=now if transaction.is_idle else transaction.begun_at,
             updated_ms=event.wall_ms,
             version=event.version,
         )
@@ -145,9 +147,13 @@ class Transactions:
         done = completed(transaction, event.wall_ms)
         return Decision((self._record(done),), (Reply(event.ticket, promised(done)),))
 
-    def _decide_sweep(self, event: TimePassed) -> Outcome:
+    def _decide_sweep(self, event: TimePassed, now: float) -> Outcome:
         # Aborted as a new producer would have done it: whoever is still at it is fenced by the epoch.
-        late = [fenced(each, event.wall_ms) for each in self.by_id.values() if each.has_timed_out(event.wall_ms)]
+        late = [
+            fenced(each, event.wall_ms)
+            for each in self.by_id.values()
+            if each.has_timed_out(now, event.wall_ms, self._known_at)
+        ]
         unused = [name for name, each in self.by_id.items() if each.has_expired(event.wall_ms, event.expiration_ms)]
         records = [self._record(each) for each in late] + [TransactionRecord(name, None) for name in unused]
         return Decision(tuple(records), (Reply(event.ticket, (len(late), len(unused))),))
