@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from ottla.records.batch import BatchHeader, iter_headers
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, encode_end_marker
+from ottla.storage.indexes.aborting_segments import FILE_NAME, note_aborting, read_aborting
 from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY
 from ottla.storage.inspection.partition_check import PartitionCheck
 from ottla.storage.inspection.state_files import ABORTED
@@ -133,6 +134,78 @@ def test_a_derived_file_in_which_a_bit_is_wrong_is_never_believed(whole: Path, t
         again = open_log(folder, SMALL, clean=clean, recovery_point=point)
         served = known(again), truth(again, committed=True), truth(again, committed=False)
         assert served == true, (path.name, position, bit)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("which", [0, 1])
+def test_aborted_transactions_whose_file_has_gone_below_the_recovery_point_stay_aborted(
+    whole: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, which: int, clean: bool
+) -> None:
+    folder = tmp_path / "t-0"
+    shutil.copytree(whole, folder)
+    log = open_log(folder, SMALL, clean=True)
+    true, point = log.aborted(0, 0, log.end_offset), log.end_offset
+    assert len(true) == 2
+    log.close()
+    path = sorted(folder.glob("*.txnindex"))[which]
+    rows = path.read_bytes()
+    path.unlink()
+    for _ in range(2):
+        log = open_log(folder, SMALL, clean=clean, recovery_point=point)
+        assert log.aborted(0, 0, point) == true
+        log.flush()
+        log.close()
+    assert caplog.text.count("says [], the log says [") == 1
+    assert path.read_bytes() == rows
+    assert faults(folder) == []
+
+
+def test_a_log_that_another_broker_began_has_its_aborted_transactions_noted_once_they_were_read(
+    whole: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "t-0"
+    shutil.copytree(whole, folder)
+    (folder / FILE_NAME).unlink()
+    log = open_log(folder, SMALL, clean=True)
+    true = log.aborted(0, 0, log.end_offset)
+    log.close()
+    assert read_aborting(folder) == {int(path.stem) for path in folder.glob("*.txnindex")}
+    assert len(true) == 2
+
+
+def test_a_segment_that_is_noted_and_has_none_is_noted_no_more(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    send(log, 3, 0, transactional=True)
+    end(log, 3, commit=True)
+    log.close()
+    note_aborting(log.directory, 0, aborts=True, sync=False)
+    log = open_log(log.directory, clean=True)
+    assert log.aborted(0, 0, log.end_offset) == []
+    log.close()
+    assert read_aborting(log.directory) == set()
+
+
+def test_segments_without_aborted_transactions_and_those_that_are_gone_are_not_noted(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", SMALL)
+
+    def aborting() -> set[int]:
+        log.flush()
+        assert read_aborting(log.directory) == {int(path.stem) for path in log.directory.glob("*.txnindex")}
+        return read_aborting(log.directory)
+
+    assert aborting() == set()
+    for sequence, commit in enumerate([True, False, False]):
+        first = log.end_offset
+        send(log, 3, sequence, transactional=True)
+        end(log, 3, commit=commit)
+        roll(log)
+    assert len(aborting()) == 2
+    log.advance_start(first)
+    log.retain(NOW)
+    send(log, 3, 3, transactional=True)
+    end(log, 3, commit=False)
+    assert aborting() == {first, log.segments[-1].base_offset}
+    log.close()
 
 
 def test_an_aborted_transaction_that_is_missing_is_told_with_its_file(whole: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 Rows of 34 bytes, by the offset of the marker, which increases. Most segments have none, and no file then. As with
 the other indexes the file catches up at a flush, a roll or a close; what a crash takes is found in the log again. A
 file that is not to be trusted stays until another takes its place at once: a crash in between finds it once more.
+That there is one is noted beside the log (`aborting_segments`), so that it is missed when it has gone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from struct import Struct
 from ottla.errors import CorruptRecordError
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.open_file import write_all
+from ottla.storage.indexes.aborting_segments import note_aborting, read_aborting
 from ottla.storage.indexes.index_file import SAVING
 from ottla.storage.producers.producer_state import AbortedTransaction
 
@@ -29,7 +31,18 @@ DRAFT = ".tmp"
 class TransactionIndex:
     """The rows in memory, read when they are first asked for, and the file behind them."""
 
-    __slots__ = ("_anew", "_base", "_entry_new", "_rows", "_saved", "_unsynced", "believed", "path", "retired")
+    __slots__ = (
+        "_anew",
+        "_base",
+        "_entry_new",
+        "_noted",
+        "_rows",
+        "_saved",
+        "_unsynced",
+        "believed",
+        "path",
+        "retired",
+    )
 
     def __init__(self, path: Path, base_offset: int) -> None:
         self.path = path
@@ -42,6 +55,8 @@ class TransactionIndex:
         self._unsynced = False
         self._entry_new = False
         """Whether the folder on the disk may not know of the file."""
+        self._noted: bool | None = None
+        """Whether it is noted that the segment has aborted transactions; None where that was not looked up."""
         self.believed = False
         """Whether the rows are what the log says, rather than what the file says."""
         self.retired = False
@@ -103,9 +118,9 @@ class TransactionIndex:
             self._rows, self._saved, self._anew, self.believed = rows, 0, True, True
 
     def confirm(self, transactions: list[AbortedTransaction]) -> None:
-        """What the log says: the file is left alone where it says the same."""
+        """What the log says: the file is left alone where it says the same; a note of what there is not is taken back."""
         rows = bytearray().join(ROW.pack(VERSION, *transaction) for transaction in transactions)
-        if rows != self._rows:
+        if rows != self._rows or (self._noted and not rows):
             self.replace(transactions)
         self.believed = True
 
@@ -138,6 +153,10 @@ class TransactionIndex:
             if self.retired:
                 return
             end = len(self._rows)
+            # Before the file is there: after a crash in between the batches are asked once more.
+            if self._noted is not bool(end) and (end or (self._anew and self.believed)):
+                note_aborting(self.path.parent, self._base, aborts=bool(end), sync=sync)
+                self._noted = bool(end)
             if self._anew:
                 self._write_anew(end)
             elif end > self._saved:
@@ -190,7 +209,8 @@ class TransactionIndex:
         try:
             rows = bytearray(self.path.read_bytes())
         except FileNotFoundError:
-            self.believed = True
+            self._noted = self._base in read_aborting(self.path.parent)
+            self.believed = not self._noted
             return bytearray()
         check_rows(rows, self.path, self._base)
         return rows

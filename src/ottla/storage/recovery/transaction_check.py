@@ -34,7 +34,8 @@ Look = Callable[[Segment, int], Iterable[Found | Unsound]]
 def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> TransactionIndex:
     """The transaction index of a segment, which says what the log says: it is made anew where its file does not.
 
-    The batches of the segment are looked at once, and only where there is a file that was not written in this run.
+    The batches of the segment are looked at once, and only where there is a file that was not written in this run, or one
+    that has gone.
     """
     index = segments[number].transactions
     indexed: list[AbortedTransaction] | None = None

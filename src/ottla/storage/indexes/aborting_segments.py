@@ -1,0 +1,37 @@
+"""Which segments of a log have aborted transactions in them: `aborting-segments` beside the log.
+
+Most segments have no `.txnindex`, so the folder does not show that one has gone, and readers of committed records would be
+given aborted ones. Where it is noted here, the segment's batches are asked. A segment too many costs just that look.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from ottla.storage.files.checkpoint import read_rows, write_rows
+
+FILE_NAME = "aborting-segments"
+LOG = logging.getLogger(__name__)
+
+
+def read_aborting(directory: Path) -> set[int]:
+    """The base offsets that are noted; none where there is no file, or where it is damaged."""
+    try:
+        return {int(base_offset) for (base_offset,) in read_rows(directory / FILE_NAME)}
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError) as error:
+        LOG.warning("%s is damaged and passed over: %s", directory / FILE_NAME, error)
+        return set()
+
+
+def note_aborting(directory: Path, base_offset: int, *, aborts: bool, sync: bool) -> None:
+    """Note whether a segment has any; those whose segments are gone are left out from now on."""
+    noted = read_aborting(directory)
+    if (base_offset in noted) == aborts:
+        return
+    wanted = {each for each in noted if (directory / f"{each:020d}.log").exists()} - {base_offset}
+    write_rows(
+        directory / FILE_NAME, ([each] for each in sorted(wanted | ({base_offset} if aborts else set()))), sync=sync
+    )
