@@ -118,6 +118,7 @@ ROOMS: dict[str, Room] = {
             "client/producer/test_transaction_machine.py",
             "client/producer/test_transaction_transcripts.py",
             "client/producer/test_transaction_state.py",
+            "client/producer/test_txn_partition_entry.py",
         ),
     ),
     "client/consumer": Room(

@@ -84,3 +84,18 @@ def test_whatever_happens_no_byte_is_lost_or_given_twice_and_who_can_be_served_i
         assert memory.available_bytes == 100 - sum(held) - sum(claim.size for claim in claims if claim.granted)
         assert memory.queued == len(waiting)
         assert not waiting or waiting[0].size > memory.available_bytes
+
+
+def test_a_place_in_the_line_is_given_up_once() -> None:
+    memory = BufferPool(100)
+    claim = memory.claim(30)
+    for _ in range(2):
+        memory.withdraw(claim)
+    assert memory.available_bytes == 100
+
+
+def test_a_pool_is_open_until_it_is_closed() -> None:
+    memory = BufferPool(100)
+    assert not memory.closed
+    memory.close()
+    assert memory.closed

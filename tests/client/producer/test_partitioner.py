@@ -109,3 +109,22 @@ def test_a_topic_that_shrank_by_being_made_anew_is_noticed() -> None:
     sticky = StickyPartitioner(1000, Random(1))
     sticky.update_load([0, 9], [0, 1], 10)
     assert 0 <= sticky.current(2) < 2
+
+
+@pytest.mark.behaviour("P8")
+def test_a_partitioner_of_the_users_own_may_leave_the_choice_as_in_java() -> None:
+    assert ANY == -1
+
+
+@pytest.mark.behaviour("P8")
+def test_each_partition_gets_a_whole_batch_before_it_is_left() -> None:
+    sticky = StickyPartitioner(1000, Random(1))
+    sticky.current(50)
+    sticky.appended(1000, 50)
+    second = sticky.new_batch(50, full=False)
+    sticky.appended(999, 50)
+    assert sticky.new_batch(50, full=False) == second
+    sticky.appended(1000, 50)
+    assert sticky.current(50) == second
+    sticky.appended(1, 50)
+    assert sticky.current(50) != second

@@ -187,3 +187,31 @@ def test_a_transaction_goes_on_where_the_broker_forgot_the_producer_because_its_
         assert numbering.can_retry(again, forgotten, log_start) is may_go_on
         assert again.base_sequence == (0 if log_start == 2 else 2)
         assert not wants_another_epoch(numbering)
+
+
+def test_of_what_has_numbers_the_first_in_flight_goes_first() -> None:
+    numbering = sequences()
+    known_there(numbering)
+    first, second = taken(numbering), taken(numbering)
+    assert numbering.may_drain(first)
+    assert not numbering.may_drain(second)
+    for each in (first, second):
+        numbering.failed(each, certain=False)
+    assert numbering.may_drain(second), "nothing is in flight before it"
+
+
+def test_under_another_epoch_nothing_new_is_numbered_before_what_is_in_flight_is_through() -> None:
+    numbering = sequences()
+    known_there(numbering)
+    old = taken(numbering)
+    numbering.adopt(SECOND)
+    assert not numbering.may_drain(batch())
+    numbering.completed(old, 2)
+    assert numbering.may_drain(batch())
+
+
+def test_a_broker_that_forgot_a_producer_of_a_log_that_is_whole_is_told_another_epoch() -> None:
+    numbering = sequences()
+    known_there(numbering)
+    assert numbering.can_retry(taken(numbering), KafkaError(ErrorCode.UNKNOWN_PRODUCER_ID), 0)
+    assert wants_another_epoch(numbering)
