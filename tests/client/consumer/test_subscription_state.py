@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
+from uuid import UUID
+
 import pytest
 
-from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.cluster import Cluster, TopicInfo
+from ottla.client.consumer.subscription_state import SubscriptionState, SubscriptionType
 from ottla.errors import IllegalStateError
-from ottla.model import EARLIEST, LATEST, TopicPartition
+from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
 
 A, B, C = (TopicPartition("t", index) for index in range(3))
 
@@ -110,3 +115,107 @@ def test_who_had_a_turn_goes_to_the_back() -> None:
         state.seek(tp, 0)
     state.move_to_end(A)
     assert state.fetchable(0, ()) == [B, C, A]
+
+
+def test_partitions_come_in_one_way_at_a_time() -> None:
+    state = SubscriptionState(LATEST)
+    state.subscribe(["t"])
+    state.subscribe(["u"])
+    assert state.topics == {"u"}
+    assert state.by_group
+    for another in (SubscriptionType.PATTERN, SubscriptionType.BROKER_PATTERN, SubscriptionType.PARTITIONS):
+        with pytest.raises(IllegalStateError, match=r"by subscribe\(\) with topics: call unsubscribe\(\) before"):
+            state.become(another)
+    state.unsubscribe()
+    state.subscribe_broker_pattern("t.*")
+    assert (state.type, state.broker_pattern, state.by_group) == (SubscriptionType.BROKER_PATTERN, "t.*", True)
+
+
+def cluster(**topics: TopicInfo) -> Cluster:
+    return Cluster(topics=topics)
+
+
+def info(topic_id: int = 0, *, internal: bool = False) -> TopicInfo:
+    return TopicInfo("t", UUID(int=topic_id), internal, ())
+
+
+@pytest.mark.behaviour("C19")
+def test_a_pattern_takes_what_it_matches_whole_and_internal_topics_where_they_are_wanted() -> None:
+    state = SubscriptionState(LATEST)
+    state.match(cluster(t=info()), exclude_internal=True)
+    assert state.topics == frozenset()
+    state.subscribe_pattern(re.compile("t."))
+    there = cluster(t1=info(), t2=info(internal=True), t10=info(), u1=info())
+    state.match(there, exclude_internal=True)
+    assert state.topics == {"t1"}
+    state.match(there, exclude_internal=False)
+    assert state.topics == {"t1", "t2"}
+
+
+def test_where_a_seek_says_where_to_read_no_committed_offset_is_waited_for() -> None:
+    state = SubscriptionState(LATEST, in_group=True)
+    state.assign([A, B])
+    assert state.awaiting_committed(0) == [A, B]
+    state.seek(A, 3)
+    state.request_reset(B, EARLIEST)
+    assert state.awaiting_committed(0) == []
+    state.start_at(A, OffsetAndMetadata(9))
+    assert state.state(A).position == 3
+
+
+def test_a_committed_offset_that_was_looked_up_is_where_reading_begins_or_else_the_policy_says() -> None:
+    state = SubscriptionState(LATEST, in_group=True)
+    state.assign([A, B])
+    state.start_at(A, OffsetAndMetadata(9, "", 4))
+    state.start_at(B, None)
+    state.start_at(C, OffsetAndMetadata(1))
+    assert (state.state(A).position, state.state(A).epoch, state.state(A).reset_to) == (9, 4, None)
+    assert (state.state(B).position, state.state(B).reset_to) == (None, LATEST)
+    assert state.awaiting_committed(0) == []
+
+
+def test_what_has_a_position_is_consumed_up_to_there() -> None:
+    state = assigned(A, B)
+    state.seek(A, 5, 2)
+    assert state.consumed() == {A: OffsetAndMetadata(5, "", 2)}
+    assert (state.next_offset(A), state.next_offset(B)) == (5, None)
+
+
+def test_what_a_loop_has_not_had_is_not_consumed_and_is_read_again() -> None:
+    state = assigned(A, B)
+    state.seek(A, 5)
+    waiting = {A: OffsetAndMetadata(3, "", 1), B: OffsetAndMetadata(0), C: OffsetAndMetadata(0)}
+    state.loop = SimpleNamespace(next_offsets=lambda: waiting, empty=lambda: waiting)  # type: ignore[assignment]
+    assert state.consumed() == {A: OffsetAndMetadata(3, "", 1)}
+    assert state.next_offset(A) == 3
+    state.take_back()
+    assert (state.state(A).position, state.state(A).epoch, state.state(B).position) == (3, 1, None)
+
+
+def test_where_a_topic_is_another_one_now_the_policy_says_where_to_begin() -> None:
+    state = assigned(A, B)
+    for tp in (A, B):
+        state.seek(tp, 7)
+        state.state(tp).readable_to = 9
+    assert state.notice_new_topics(cluster(t=info(1))) == [], "its first id"
+    assert state.notice_new_topics(cluster(t=info(1))) == []
+    assert state.notice_new_topics(cluster()) == []
+    state.request_reset(B, EARLIEST)
+    assert state.notice_new_topics(cluster(t=info(2))) == [A], "the other has no position to lose"
+    assert (state.state(A).position, state.state(A).reset_to, state.state(A).has_more()) == (None, LATEST, False)
+    assert state.state(B).reset_to == EARLIEST
+
+
+def test_what_is_held_back_is_not_asked_for() -> None:
+    state = assigned(A, B)
+    for tp in (A, B):
+        state.seek(tp, 0)
+    state.hold_back([A])
+    assert state.fetchable(0, ()) == [B]
+
+
+def test_a_reset_that_failed_is_tried_again_in_its_time() -> None:
+    state = assigned(A)
+    state.postpone([A], until=3)
+    assert state.needing_reset(2.9) == {}
+    assert state.needing_reset(3) == {A: LATEST}

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
+
 from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
+from ottla.errors import CorruptRecordError
 from ottla.model import TopicPartition
 from ottla.records.batch import stamp
 from ottla.records.builder import BatchBuilder
+from ottla.records.columns import Columns
 
 A = TopicPartition("t", 0)
 
@@ -52,3 +56,52 @@ def test_before_anything_is_decoded_the_headers_tell_how_much_there_is_and_where
     fetch = fetched(batch(10, 2, 3), batch(15, 3, 4))
     assert (fetch.left(), fetch.next_offset(10), fetch.last_epoch(), fetch.exhausted()) == (5, 18, 4, False)
     assert fetch.next_offset(40) == 40
+
+
+def damaged(data: bytes) -> bytes:
+    """Its CRC does not fit."""
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def decoded(fetch: CompletedFetch, offset: int) -> list[bytes | None]:
+    pieces = fetch.decode_all(offset, None, check_crcs=True, with_headers=True)
+    return [value for columns in pieces for value in values(columns)]
+
+
+def values(columns: Columns) -> list[bytes | None]:
+    return [columns.value(row) for row in range(columns.count)]
+
+
+def test_what_lies_before_damage_comes_first_and_then_it_is_told_where_records_go_on() -> None:
+    fetch = fetched(batch(10, 2, 3), damaged(batch(12, 3, 3)), batch(15, 1, 3))
+    columns = fetch.decode(10, None, check_crcs=True, with_headers=True)
+    assert values(columns) == [b"10", b"11"]
+    with pytest.raises(CorruptRecordError, match=r"t-0, offset 12: .*; seek to offset 15 to go on without it"):
+        fetch.decode(12, None, check_crcs=True, with_headers=True)
+    with pytest.raises(CorruptRecordError, match=r"t-0, offset 13: .*; seek to offset 15 to go on without it"):
+        fetch.decode(13, None, check_crcs=True, with_headers=True)
+    assert values(fetch.decode(15, None, check_crcs=True, with_headers=True)) == [b"15"]
+
+
+def test_damage_at_the_very_beginning_is_told_at_once() -> None:
+    fetch = fetched(damaged(batch(10, 2, 3)), batch(12, 1, 3))
+    with pytest.raises(CorruptRecordError, match=r"t-0, offset 10: .*; seek to offset 12"):
+        fetch.decode(10, None, check_crcs=True, with_headers=True)
+
+
+def test_a_batch_that_leapt_ahead_is_passed_over_by_who_sought_behind_it() -> None:
+    fetch = fetched(batch(1000, 2, 3), batch(12, 1, 3), batch(13, 1, 3))
+    with pytest.raises(CorruptRecordError, match=r"t-0, offset 10: .*; seek to offset 12 to go on without it"):
+        fetch.decode(10, None, check_crcs=True, with_headers=True)
+    assert decoded(fetch, 12) == [b"12", b"13"]
+
+
+def test_an_empty_answer_has_nothing_to_decode() -> None:
+    assert decoded(fetched(), 10) == []
+
+
+def test_a_log_that_its_broker_cannot_read_is_told_with_where_records_go_on_if_the_broker_says() -> None:
+    fetch = fetched()
+    for start, text in ((10, "its own log says how to mend that"), (11, "seek to offset 11 to go on without it")):
+        fetch.answer.log_start_offset = start
+        assert text in fetch.unreadable()

@@ -24,7 +24,7 @@ class FetchDamage(NamedTuple):
 
 
 def first_damage(data: Buffer, asked: int, below: int | None, offset: int, check_crcs: bool) -> FetchDamage:
-    """The first batch that cannot be read or cannot have its offsets, and that a reader from `offset` on meets.
+    """The first batch that cannot be read or cannot have its offsets; it may lie before `offset`, from which on one reads.
 
     `asked` and `below` are as in `decode`. Of two that contradict each other the one that leapt ahead is wrong.
     """
@@ -37,7 +37,8 @@ def first_damage(data: Buffer, asked: int, below: int | None, offset: int, check
         if not fits(header, following, expected, bound, first=number == 0):
             first = max(expected, offset)
             return FetchDamage(first, good_offset(headers[number + 1 :], header, expected, bound), position, stop)
-        if header.next_offset > offset and not readable(data, position, header, check_crcs):
+        # Also where it lies before `offset`: bytes are decoded from their beginning.
+        if not readable(data, position, header, check_crcs):
             return FetchDamage(max(header.base_offset, offset), header.next_offset, position, stop)
         expected = header.next_offset
     return FetchDamage(offset, offset + 1, 0, 0)
