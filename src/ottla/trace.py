@@ -116,12 +116,17 @@ class EventStream:
     def __init__(self, clock: Clock | None = None) -> None:
         self.active = False
         """Whether anybody listens: look before building an event that is frequent."""
+        self.rare_are_heard = False
+        """Whether anybody does to what is rare at least."""
         self._wall_ms = (clock or SystemClock()).wall_ms
         self._lock = threading.Lock()
         self._traces: tuple[Trace, ...] = ()
+        self._hearers: tuple[Callable[[Any], None], ...] = ()
 
     def tell(self, event: Any) -> None:
         self.tell_of(ITSELF, event)
+        for hear in self._hearers:
+            hear(event)
 
     def tell_of(self, number: int, *facts: Any) -> None:
         """Tell the event that a `maker` makes of these facts, for what is frequent: it is built once somebody reads it.
@@ -131,11 +136,17 @@ class EventStream:
         for trace in self._traces:
             trace.add((self._wall_ms(), number, facts))
 
+    def hear_what_is_rare(self, hear: Callable[[Any], None]) -> None:
+        """Have `hear` called with each event that is not told by `tell_of`, on the thread that tells."""
+        with self._lock:
+            self._hearers = (*self._hearers, hear)
+            self.rare_are_heard = True
+
     def trace(self, capacity: int = CAPACITY) -> Trace:
         trace = Trace(self, capacity)
         with self._lock:
             self._traces = (*self._traces, trace)
-            self.active = True
+            self.active = self.rare_are_heard = True
         return trace
 
     def unsubscribe(self, trace: Trace) -> None:
@@ -143,3 +154,4 @@ class EventStream:
         with self._lock:
             self._traces = tuple(each for each in self._traces if each is not trace)
             self.active = bool(self._traces)
+            self.rare_are_heard = self.active or bool(self._hearers)

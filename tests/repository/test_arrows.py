@@ -64,6 +64,7 @@ BREACHES = {
     "records/planted_threading.py": "threading",
     "console/planted_broker.py": "ottla.broker",
     "client/planted_starlette.py": "starlette",
+    "client/planted_opentelemetry.py": "opentelemetry",
     "cli/planted_broker.py": "ottla.broker",
     "cli/planted_network.py": "ottla.network",
     "client/planted_pyarrow.py": "pyarrow",

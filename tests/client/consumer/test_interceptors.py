@@ -154,7 +154,7 @@ class Awaited:
     [
         ("com.example.Interceptor", "'com.example.Interceptor' is a name, and none is imported; hand over the object"),
         (Even, "is a class; hand over an object of it"),
-        (object(), r"has neither on_consume\(records\) nor on_commit\(offsets\)"),
+        (object(), r"has neither on_consume\(records\) nor on_commit\(offsets\) nor on_event\(event\)"),
         (Awaited(), "has coroutines; its methods are called, not awaited"),
     ],
     ids=["name", "class", "neither", "coroutine"],

@@ -57,7 +57,7 @@ class ConsumerConfig(CommonConfig):
     interceptor_classes: tuple[Any, ...] = ()
     """Objects that see what `poll` or a loop is about to hand out (`on_consume(records)` returns the `ConsumerRecords` to
     go on with, such as `records.where(…)`, or None for all), hear of each commit that the coordinator has taken
-    (`on_commit(offsets)`), and may have a `close()`. What `poll_arrow` and `poll_columns` return is not shown to them."""
+    (`on_commit(offsets)`) and of rebalances (`on_event(event)`, with the events of `trace()` that are rare), and may have a `close()`. What `poll_arrow` and `poll_columns` return is not shown to them."""
 
     enable_auto_commit: bool = True
     """Whether positions are committed every `auto.commit.interval.ms`, before partitions go to others, and at close.

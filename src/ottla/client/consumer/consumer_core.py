@@ -44,6 +44,8 @@ class ConsumerCore:
         self.interceptors = interceptors
         if interceptors and self.coordinator is not None:
             self.coordinator.commits.on_committed = interceptors.on_commit
+        if interceptors.hears_events:
+            self.events.hear_what_is_rare(interceptors.on_event)
 
     def open(self) -> SingleThread:
         """The guard of a method that a closed consumer does not have."""

@@ -19,8 +19,11 @@ class ConsumerInterceptors:
 
     def __init__(self, interceptors: Iterable[Any]) -> None:
         self._all = Interceptors(
-            interceptors, ("on_consume(records)", "on_commit(offsets)"), "records and offsets are not affected"
+            interceptors,
+            ("on_consume(records)", "on_commit(offsets)", "on_event(event)"),
+            "records and offsets are not affected",
         )
+        self.hears_events = any(hasattr(one, "on_event") for one in self._all)
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -37,6 +40,10 @@ class ConsumerInterceptors:
 
     def on_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
         self._all.tell("on_commit", dict(offsets))
+
+    def on_event(self, event: Any) -> None:
+        """Something rare has happened, such as a rebalance; on the thread on which it did."""
+        self._all.tell("on_event", event)
 
     def close(self) -> None:
         self._all.tell("close")

@@ -84,7 +84,8 @@ class ProducerConfig(CommonConfig):
 
     interceptor_classes: tuple[Any, ...] = ()
     """Objects that see each record before it is serialised (`on_send(record)` returns the record to go on with) and its
-    outcome (`on_acknowledgement(metadata, error)`, on the sender's thread), and may have a `close()`. Rows of
+    outcome (`on_acknowledgement(metadata, error)`, on the sender's thread; of one record alone by its `on_delivery`, put there in
+    `on_send`), and may have a `close()`. Rows of
     `send_table` and `send_many` are not shown to them one by one: they are told the outcome of each batch."""
 
     partitioner_class: Any = None

@@ -23,6 +23,8 @@ class ProducerRecord(NamedTuple):
     partition: int | None = None
     timestamp: int | None = None
     headers: Any = None
+    on_delivery: OnDelivery | None = None
+    """Who is told of this record's outcome; an interceptor that puts its own here calls the one that was there."""
 
 
 class ProducerInterceptors:
@@ -33,12 +35,14 @@ class ProducerInterceptors:
         self._all = Interceptors(interceptors, methods, "the record is not affected")
         self._listens = any(callable(getattr(one, "on_acknowledgement", None)) for one in self._all)
 
-    def on_send(self, record: ProducerRecord, on_delivery: OnDelivery | None) -> tuple[Any, ...]:
-        """The record to go on with, and the callback that tells the interceptors of its outcome before the user."""
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        """The record to go on with, whose callback tells the interceptors of its outcome before the user."""
         for one in self._all:
             seen = self._all.call(one, "on_send", record)
-            record = record if seen is None else seen
-        return (*record, partial(self.acknowledged, on_delivery) if self._listens else on_delivery)
+            if seen is not None:
+                heard_by = record.on_delivery  # which one that is made anew does not have
+                record = seen if seen.on_delivery is not None else seen._replace(on_delivery=heard_by)
+        return record._replace(on_delivery=partial(self.acknowledged, record.on_delivery)) if self._listens else record
 
     def acknowledged(
         self, on_delivery: OnDelivery | None, metadata: RecordMetadata | None, error: Exception | None

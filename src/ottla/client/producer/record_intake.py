@@ -107,9 +107,8 @@ class RecordIntake:
             checked_callback(on_delivery)
             self._heard_by = on_delivery
         if self._interceptors is not None:
-            record = ProducerRecord(topic, value, key, partition, timestamp, headers)
-            changed = self._interceptors.on_send(record, on_delivery)
-            topic, value, key, partition, timestamp, headers, on_delivery = changed
+            record = ProducerRecord(topic, value, key, partition, timestamp, headers, on_delivery)
+            topic, value, key, partition, timestamp, headers, on_delivery = self._interceptors.on_send(record)
         if self._transactional is not None:
             if self._accumulator.closed:
                 raise IllegalStateError(CLOSED)

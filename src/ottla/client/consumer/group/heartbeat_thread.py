@@ -207,7 +207,7 @@ class HeartbeatThread:
         self._wake_user()
 
     def _tell_event(self, event_of: Callable[..., Iterable[Any]], *what: Any) -> None:
-        if self._events.active:
+        if self._events.rare_are_heard:
             for event in event_of(*what):
                 self._events.tell(event)
 
