@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ottla.pipelines.manager.ending import PAUSE, end
+import pytest
+
+from ottla.pipelines.manager.ending import PAUSE, end, end_all
 
 
 class Told:
@@ -55,3 +57,22 @@ def test_one_that_has_failed_is_not_waited_for() -> None:
     query = Told((True, None))
     query.isActive = False
     assert stopped_at(query) == 0
+
+
+class EndedJavaError(Exception):
+    """What a question to a process that has ended comes to."""
+
+
+def refused() -> None:
+    raise EndedJavaError
+
+
+def test_all_are_ended_though_spark_goes_at_the_same_moment() -> None:
+    ended: list[int] = []
+    end_all([lambda: ended.append(1), refused, lambda: ended.append(2)], goes=lambda: True)
+    assert ended == [1, 2]
+
+
+def test_what_fails_while_spark_is_there_is_raised() -> None:
+    with pytest.raises(EndedJavaError):
+        end_all([refused], goes=lambda: False)

@@ -50,7 +50,7 @@ def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, lis
     from ottla.pipelines.manager.control import controlled
     from ottla.pipelines.manager.manager import Manager
     from ottla.pipelines.manager.preparation import prepared
-    from ottla.pipelines.manager.session import session_for
+    from ottla.pipelines.manager.session import end_session, session_for
     from ottla.spark.class_archive import have_archive_made
 
     with told_line_by_line():
@@ -70,7 +70,7 @@ def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, lis
                 on_signal(manager.stop)
                 with controlled(manager, listen):
                     well = manager.run()
-        spark.stop()
+        end_session(spark)
     click.get_current_context().exit(0 if well else 1)
 
 

@@ -7,7 +7,7 @@ the rows arrive is told offsets from before them. So a batch that is nearly done
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 PATIENCE = 3.0
@@ -40,6 +40,21 @@ def end(
         while is_at_a_batch(query) and last_batch(query) == begun and clock() < until:
             wait(PAUSE)
         query.stop()
+
+
+def end_all(enders: Iterable[Callable[[], None]], goes: Callable[[], bool]) -> None:
+    """Call each, and leave what Spark's Java no longer does where that goes at the same moment: `goes` tells.
+
+    systemd, `timeout` and others end all processes of a service at once. Each pipeline goes on where it was.
+    """
+    for each in enders:
+        try:
+            each()
+        except (
+            Exception
+        ):  # whatever comes of a Java process that goes: refused connections, errors that have no text any more
+            if not goes():
+                raise
 
 
 def is_at_a_batch(query: Query) -> bool:

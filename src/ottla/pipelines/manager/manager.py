@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
@@ -18,7 +19,7 @@ from ottla.errors import ConfigError, OttlaError
 from ottla.model import TopicPartition
 from ottla.pipelines.file.reading import Read
 from ottla.pipelines.manager.build import Built, build
-from ottla.pipelines.manager.ending import PATIENCE
+from ottla.pipelines.manager.ending import PATIENCE, end_all
 from ottla.pipelines.manager.facts import Facts
 from ottla.pipelines.manager.life import HELD, State
 from ottla.pipelines.manager.needs import needs
@@ -31,6 +32,8 @@ from ottla.pipelines.place import Mistake, PipelineFileError
 
 PAUSE = 0.1
 """Seconds between two looks."""
+GOING_SECONDS = 10.0
+"""How long Java may take to end, once it fails at what is asked of it."""
 
 
 class Manager:
@@ -72,8 +75,8 @@ class Manager:
                 self.step()
                 self._stop.wait(PAUSE)
             until = time.monotonic() + PATIENCE
-            for runner in reversed(self.runners):
-                runner.stop(until)
+            enders = [partial(runner.stop, until) for runner in reversed(self.runners)]
+            end_all(enders, lambda: self._stop.is_set() and goes(self._spark))
         except Exception as error:
             if is_there(self._spark):
                 raise
@@ -170,6 +173,16 @@ class Manager:
         mine = self.runners[number].built.read
         before = self.runners[:number] if self._once else []
         return any(needs(mine, one.built.read) for one in before if not (one.life.over or one.life.state in HELD))
+
+
+def goes(spark: SparkSession) -> bool:
+    """Whether the Java process of a session, in which something has failed, is ending."""
+    until = time.monotonic() + GOING_SECONDS
+    while is_there(spark):
+        if time.monotonic() > until:
+            return False
+        time.sleep(PAUSE)
+    return True
 
 
 def is_there(spark: SparkSession) -> bool:

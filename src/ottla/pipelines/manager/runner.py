@@ -129,10 +129,12 @@ class Runner:
 
     def stop(self, until: float | None = None) -> None:
         """End in order: a batch that is not done by then is done again the next time."""
-        self._end_queries(until)
-        if not self.life.over and self.life.state not in HELD:
-            self.life = self.life.stopped()
-            self.told("stopped")
+        try:
+            self._end_queries(until)
+        finally:
+            if not self.life.over and self.life.state not in HELD:
+                self.life = self.life.stopped()
+                self.told("stopped")
 
     def told(self, event: str, **facts: Any) -> None:
         """Tell whoever listens, and those who ask later."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
@@ -36,13 +40,24 @@ def session_for(reads: Sequence[Read], master: str | None = None) -> SparkSessio
     let_workers_import(str(read.folder) for read in reads)
     settings |= given
     named = {name.replace(".", "__"): value for name, value in settings.items()}
-    return ottla.spark.session("ottla pipelines", master or chosen, **named)
+    spark = ottla.spark.session("ottla pipelines", master or chosen, **named)
+    server: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if server is not None:  # where Java ends first, it would write a traceback to standard error
+        server.handle_error = lambda request, address: None
+    return spark
 
 
 def hush() -> None:
     """Leave it to us to tell what Spark raises."""
     for name in LOGGERS:
         PySparkLogger.getLogger(name).disabled = True
+
+
+def end_session(spark: SparkSession) -> None:
+    """Stop Spark; that its Java has ended already was told, where it is to be told."""
+    with warnings.catch_warnings(), suppress(Py4JError, OSError):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        spark.stop()
 
 
 def let_workers_import(folders: Iterable[str]) -> None:
