@@ -5,6 +5,7 @@ A KDC is asked on a thread, and who wants to log in looks whether there is an an
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -19,6 +20,10 @@ from ottla.security.security import password_login
 if TYPE_CHECKING:  # loaded by those who need Kerberos
     from ottla.security.kerberos import Tickets
 
+log = logging.getLogger(__name__)
+SILENT_SECONDS = 5.0
+"""After which it is told that no KDC answers: the library goes on asking for half a minute or longer, and says nothing meanwhile."""
+
 
 class PeerLogins:
     """Logins at listeners of one kind; may be begun from any thread."""
@@ -27,6 +32,7 @@ class PeerLogins:
         """MissingExtraError or ConfigError where there is no Kerberos here."""
         self._security = security
         self._tickets: Tickets | None = None
+        self._is_silence_told = False
         if security.config.sasl_mechanism == KERBEROS:
             from ottla.security.kerberos import Tickets
 
@@ -46,15 +52,33 @@ class PeerLogins:
 
     def _ask_kdc(self, tickets: Tickets, host: str, begun: BegunLogin, wake: Callable[[], None]) -> None:
         remedy = f"look at its log and its keys, at {self._security.jaas_setting}, and at the clocks of both machines"
+        silence = threading.Timer(SILENT_SECONDS, self._tell_of_silence, [host])
+        silence.daemon = True
+        silence.start()
         try:
             begun.end(self._login(tickets.begin(host), tickets.login.principal, remedy))
+            self._is_silence_told = False
         except NoKdcError as error:
             begun.end(PeerLost(str(error)))
         except (SaslError, KerberosError) as error:
             begun.end(PeerRefused(str(error)))
         except Exception as error:  # whatever the library raises, who waits has to be told
             begun.end(PeerLost(f"the library gssapi failed: {type(error).__name__}: {error}"))
+        finally:
+            silence.cancel()
         wake()
+
+    def _tell_of_silence(self, host: str) -> None:
+        """Once, until a KDC answers again."""
+        if not self._is_silence_told:
+            self._is_silence_told = True
+            log.warning(
+                "no KDC has answered for %g s, without which there is no login at %s (%s): see whether it runs, and where krb5.conf "
+                "says that it is",
+                SILENT_SECONDS,
+                host,
+                self._security.listener,
+            )
 
     def _login(self, talk: Conversation, name: str | None, remedy: str) -> Login:
         security = self._security
