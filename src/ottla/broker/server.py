@@ -64,9 +64,8 @@ class Server:
         self._calls: deque[Callable[[], None]] = deque()
         self._failure: OttlaError | None = None  # why it stopped by itself
         self._temporary = ""
-        self._memory = MemoryBudget(
-            config.queued_max_request_bytes if config.queued_max_request_bytes >= 0 else UNLIMITED
-        )
+        queued = config.queued_max_request_bytes
+        self._memory = MemoryBudget(queued if queued >= 0 else UNLIMITED)
         self._admission = Admission(
             config.max_connections_per_ip, read_overrides(config.max_connections_per_ip_overrides)
         )

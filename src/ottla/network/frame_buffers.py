@@ -6,6 +6,9 @@ broker's time. A buffer is free when no view of it is left, which Python itself 
 
 from __future__ import annotations
 
+import mmap
+import sys
+
 LEAST_BYTES = 64 * 1024
 """Smaller frames cost little; they get memory of their own."""
 MOST_BYTES = 2 * 1024 * 1024
@@ -14,6 +17,13 @@ COUNT = 6
 """Buffers that are kept at most; more are only in use where many connections send at once."""
 LARGEST = 3
 """How many of the largest are kept."""
+
+
+def untouched(size: int) -> bytearray | mmap.mmap:
+    """Memory that the system gives when it is written to: most connections never fill theirs. A forked child has its own."""
+    if sys.platform == "win32":
+        return bytearray(size)
+    return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 class FrameBuffers:

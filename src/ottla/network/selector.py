@@ -6,9 +6,7 @@ Knows frames, not messages. Nothing here raises because of what a peer did: that
 from __future__ import annotations
 
 import itertools
-import mmap
 import socket
-import sys
 from collections import deque
 from collections.abc import Hashable, Sequence
 
@@ -16,7 +14,7 @@ from ottla.clock import Clock, SystemClock
 from ottla.errors import ProtocolError
 from ottla.model import Part
 from ottla.network.channel import READ_BYTES_PER_TURN, Channel, MakeChannel, accepted_channel, reason_of
-from ottla.network.frame_buffers import MOST_BYTES, FrameBuffers
+from ottla.network.frame_buffers import MOST_BYTES, FrameBuffers, untouched
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import CAREFUL_BYTES, SMALL_BYTES, UNLIMITED, MemoryBudget
 from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
@@ -25,13 +23,6 @@ from ottla.network.resolver import Address, numeric, resolve
 SCRATCH_BYTES = 256 * 1024
 NEWCOMERS_PER_TURN = 1
 """Steps of handshakes and logins, up to a millisecond each, that are done at a time; of others the next poll tells."""
-
-
-def untouched(size: int) -> bytearray | mmap.mmap:
-    """Memory that the system gives when it is written to: most connections never fill theirs. A forked child has its own."""
-    if sys.platform == "win32":
-        return bytearray(size)
-    return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 class Selector:

@@ -93,10 +93,7 @@ class Raft:
         self.presence, self.ask_at = presence, now
         """What the voters' record is to say of it, and from when on it may ask for that."""
         self.decides = decides
-        self.me = me
-        self.cluster_id = cluster_id
-        self.config = config
-        self.log = log
+        self.me, self.cluster_id, self.config, self.log = me, cluster_id, config, log
         self.state = State.UNATTACHED
         self.epoch, self.leader_id, self.voted = ElectionState()
         self.high_watermark = log.snapshot.end_offset
