@@ -12,10 +12,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import psutil
 
 from ottla.free_ports import free_port
 from rivals.one_at_a_time import one_at_a_time
@@ -98,10 +100,15 @@ class Server:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """As when the power goes; its other processes see it and end."""
+        """As when the power goes: all of its processes, since none can be started where one still has its memory."""
         assert self.process is not None
+        others = psutil.Process(self.process.pid).children(recursive=True)
         self.process.kill()
         self.process.wait()
+        for each in others:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        psutil.wait_procs(others)
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:

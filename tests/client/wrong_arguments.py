@@ -285,6 +285,7 @@ ADMIN: Methods = {
     "describe_client_quotas": {"entity": Argument(None, (5, "x", {}, [USER])), "timeout": TIMEOUT},
     "describe_configs": {"resources": Argument([], RESOURCES), "timeout": TIMEOUT},
     "describe_consumer_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
+    "describe_classic_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
     "create_partitions": {
         "new_partitions": Argument({}, NEW_PARTITIONS),
         "timeout": TIMEOUT,
@@ -328,6 +329,7 @@ ADMIN: Methods = {
         "expiry_time_period_ms": Argument(-1, SPANS),
         "timeout": TIMEOUT,
     },
+    "force_terminate_transaction": {"transactional_id": Argument("ended", (None, 5, b"x", [], "")), "timeout": TIMEOUT},
     "fence_producers": {"transactional_ids": Argument([], LISTS), "timeout": TIMEOUT},
     "remove_members_from_consumer_group": {
         "group_id": Argument("g", GROUPS),
@@ -380,6 +382,12 @@ ADMIN: Methods = {
         "partitions": Argument(None, MANY[1:]),
         "timeout": TIMEOUT,
         "require_stable": Argument(False, FLAGS),
+    },
+    "list_groups": {
+        "states": Argument((), (None, 5, "Stable", [5])),
+        "types": Argument((), (None, 5, "classic", [5])),
+        "protocol_types": Argument((), (None, 5, "consumer", [5])),
+        "timeout": TIMEOUT,
     },
     "list_consumer_groups": {
         "states": Argument((), (None, 5, "Stable", [5])),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pyspark.errors import PySparkException
@@ -19,7 +20,7 @@ from ottla.pipelines.manager.ending import end
 from ottla.pipelines.manager.facts import Facts
 from ottla.pipelines.manager.home import Home
 from ottla.pipelines.manager.life import HELD, Life, State
-from ottla.pipelines.manager.progress import OBSERVED, observed, progress_of
+from ottla.pipelines.manager.progress import OBSERVED, Progress, observed, progress_of
 from ottla.pipelines.manager.reasons import reason_of
 from ottla.pipelines.sinks import Sink
 from ottla.pipelines.sinks.topic import TopicSinkBase
@@ -56,6 +57,8 @@ class Runner:
         self._batch: str | None = None
         self._bad_batch: str | None = None
         self._dead_letters = 0
+        self._progress: Progress | None = None
+        """As it was told last."""
         self._look_at, self._patience = 0.0, 0.0
         if home.target is not None:
             self.hold(State(home.target))
@@ -182,16 +185,24 @@ class Runner:
     def _tell_progress(self) -> bool:
         """Whether there was a batch."""
         news = False
-        for bad in self._queries[1:]:
-            for one in self._news(bad, self._bad_batch):
-                self._bad_batch = one["timestamp"]
-                self._dead_letters += observed(one)
+        self._count_dead_letters()
         for one in self._news(self._queries[0], self._batch):
             self._batch = one["timestamp"]
             if one["durationMs"].get("addBatch") is not None:
                 news = True
-                self.told("progress", **progress_of(one, self._dead_letters).facts())
+                self._progress = progress_of(one, self._dead_letters)
+                self.told("progress", **self._progress.facts())
+        # They have a query of their own: it may be behind the last batch of the other, and no next one be in sight.
+        if self._progress is not None and self._progress.dead_letters != self._dead_letters:
+            self._progress = replace(self._progress, rows_in=0, rows_out=0, dead_letters=self._dead_letters)
+            self.told("progress", **self._progress.facts())
         return news
+
+    def _count_dead_letters(self) -> None:
+        for bad in self._queries[1:]:
+            for one in self._news(bad, self._bad_batch):
+                self._bad_batch = one["timestamp"]
+                self._dead_letters += observed(one)
 
     def _news(self, query: StreamingQuery, last: str | None) -> list[dict[str, Any]]:
         """What Spark tells of a query since the last time, oldest first."""
