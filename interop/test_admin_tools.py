@@ -119,7 +119,7 @@ def test_configs_of_brokers_are_changed_and_told(both: Both) -> None:
     both.say(CONFIGS, "--alter", *every, "--delete-config", "log.retention.bytes")
     assert "log.retention.bytes" not in both.say(CONFIGS, "--describe", *one)
     for refusal in both.refuse(CONFIGS, "--alter", *one, "--add-config", "num.partitions=7"):
-        assert "Cannot update these configs dynamically: [num.partitions]" in refusal
+        assert "[num.partitions]" in refusal
 
 
 def test_configs_of_groups_are_changed_and_told(both: Both) -> None:

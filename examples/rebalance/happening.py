@@ -58,7 +58,7 @@ def sentence(event: Any) -> str:
             text = f"{leader} has shared out generation {generation}"
         case _:
             text = str(event)
-    return UUID.sub("", text).replace(" with group instance id None", "").replace("; client reason: not provided", "")
+    return UUID.sub("", text)
 
 
 class Span(NamedTuple):

@@ -109,12 +109,12 @@ def test_lists_grow_and_shrink(wire: Wire) -> None:
 @pytest.mark.parametrize(
     ("which", "name", "operation", "value", "code", "reason"),
     [
-        ("1", "node.id", SET, "7", ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically: [node.id]"),
-        ("", "num.partitions", SET, "7", ErrorCode.INVALID_REQUEST, "a broker reads them when it starts"),
+        ("1", "node.id", SET, "7", ErrorCode.INVALID_REQUEST, "a broker reads [node.id] when it starts"),
+        ("", "num.partitions", SET, "7", ErrorCode.INVALID_REQUEST, "a broker reads [num.partitions] when it starts"),
         ("1", "no.such", SET, "7", ErrorCode.INVALID_REQUEST, "[no.such]"),
         ("1", "log.retention.ms", SET, "abc", ErrorCode.INVALID_REQUEST, "log.retention.ms"),
-        ("1", "log.retention.ms", APPEND, "5", ErrorCode.INVALID_CONFIG, "not LIST"),
-        ("1", "log.retention.ms", SET, None, ErrorCode.INVALID_REQUEST, "Null value not supported"),
+        ("1", "log.retention.ms", APPEND, "5", ErrorCode.INVALID_CONFIG, "is no list"),
+        ("1", "log.retention.ms", SET, None, ErrorCode.INVALID_REQUEST, "no value is given"),
         ("7", "log.retention.ms", SET, "5", ErrorCode.INVALID_REQUEST, "this is broker 1, not 7"),
         ("x", "log.retention.ms", SET, "5", ErrorCode.INVALID_REQUEST, "'x' is no broker id"),
     ],

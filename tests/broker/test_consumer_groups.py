@@ -108,8 +108,8 @@ def test_each_kind_of_group_is_described_by_its_own_request(wire: Wire, broker: 
         member.join()
         assert describe(wire, "g", 6).error_message == "Group g is not a classic group."
         assert describe(wire, "g", 5).group_state == "Dead"
-        assert told(wire, "old").error_message == "Group old is not a consumer group."
-        assert told(wire, "none").error_message == "Group none not found."
+        assert told(wire, "old").error_message == "group old is of another protocol"
+        assert told(wire, "none").error_message == "there is no group none"
         kinds = {each.group_id: each.group_type for each in wire.ask(ListGroupsRequest(), 5).groups}
         assert kinds == {"g": "consumer", "old": "classic"}
         only = wire.ask(ListGroupsRequest(types_filter=["Consumer"]), 5).groups

@@ -49,7 +49,7 @@ def test_each_topic_has_its_own_result(wire: Wire) -> None:
         ("t", ErrorCode.INVALID_PARTITIONS),
         ("nobody", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ]
-    assert results[0].error_message == "The topic t currently has 2 partition(s); 1 would not be an increase."
+    assert results[0].error_message == "topic t has 2 partitions; a new number is greater, and 1 is not"
 
 
 def test_who_waits_for_a_topic_goes_on_waiting_while_it_grows(broker: Broker, wire: Wire) -> None:

@@ -125,7 +125,7 @@ def test_every_state_of_a_group_is_told_with_its_cause(looking: Looking, broker:
     (group,) = seen["groups"]
     (member,) = group["members"]
     assert (group["group"], group["kind"], group["epoch"], group["protocol"]) == ("g", "classic", 1, "range")
-    assert "Adding new member" in group["cause"]
+    assert " joins" in group["cause"]
     assert (member["member_id"], member["client_id"], member["waits_for"]) == (group["leader"], "one", "")
     assert member["session_ms"] > 0
 

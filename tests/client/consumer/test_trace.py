@@ -103,7 +103,7 @@ def test_leaving_is_told_with_its_reason(member: Members, shared_topic: str) -> 
     poll_until([consumer], consumer.assignment)
     trace = consumer.trace()
     consumer.close()
-    assert [event.reason for event in of_kind(trace, events.Left)] == ["the consumer is being closed"]
+    assert [event.reason for event in of_kind(trace, events.Left)] == ["the consumer closes"]
 
 
 def test_every_event_says_itself_in_a_line(member: Members, shared_topic: str, group_producer: Producer) -> None:

@@ -10,7 +10,7 @@ def one_joined(options: str = "") -> str:
     """A client of before KIP-394, which is a member at once, leads generation 1."""
     return f"""
         join a version=3 range=t {options}
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
     """
@@ -30,7 +30,7 @@ def two_joining(options: str = "") -> str:
     """A second one waits for the first to join again."""
     return f"""{one_joined(options)}
         join b version=3 range=t {options}
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
     """
 
@@ -67,7 +67,7 @@ def one_left_alone(options: str = "") -> str:
     return f"""{one_stable(options)}
         leave m1
         keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         Empty 2
     """

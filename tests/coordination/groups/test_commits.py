@@ -22,7 +22,7 @@ def test_a_group_without_members_is_open_to_who_claims_no_generation() -> None:
     Story().play(one_stable()).play("""
         leave m1
         keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         Empty 2
 
@@ -66,7 +66,7 @@ def test_a_group_with_members_takes_commits_of_its_members() -> None:
 def test_a_member_that_has_to_join_may_commit_before_and_lives_by_it() -> None:
     Story().play(one_stable()).play("""
         join b version=3 range=t session=60
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         wait 9 →

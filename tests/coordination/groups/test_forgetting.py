@@ -19,7 +19,7 @@ def test_an_offset_is_deleted_unless_members_read_its_topic() -> None:
 
         leave m1
         keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         Empty 2
 
@@ -34,7 +34,7 @@ def test_an_offset_is_deleted_unless_members_read_its_topic() -> None:
 def test_of_a_group_that_is_no_group_of_consumers_nobody_can_tell_what_it_reads() -> None:
     Story().play("""
         join a version=3 type=connect x=t
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         a: m1 in 1 by x led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -45,7 +45,7 @@ def test_of_a_group_that_is_no_group_of_consumers_nobody_can_tell_what_it_reads(
 def test_of_a_group_without_members_whatever_its_kind_offsets_may_be_deleted() -> None:
     Story().play("""
         join a version=3 type=connect x=t
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         a: m1 in 1 by x led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -60,7 +60,7 @@ def test_of_a_group_without_members_whatever_its_kind_offsets_may_be_deleted() -
 
         leave m1
         keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         Empty 2
 
@@ -137,7 +137,7 @@ def test_a_group_is_deleted_with_its_offsets_once_it_has_no_members() -> None:
 
         leave m1
         keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         Empty 2
 
@@ -228,7 +228,7 @@ def test_offsets_expire_when_the_group_has_been_empty_for_long_enough_and_the_gr
 
         leave m1
         keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         Empty 2
 
@@ -267,7 +267,7 @@ def test_nothing_expires_while_a_group_rebalances() -> None:
         m1: NONE
 
         join b version=3 range=t session=200 rebalance=200
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         wait 150 →

@@ -8,7 +8,7 @@ from tests.coordination.groups.story import Story
 def test_it_is_put_off_as_long_as_members_come_and_no_longer_than_a_rebalance_may_take() -> None:
     Story(initial_rebalance_delay=3.0).play("""
         join a version=3 range=t rebalance=7
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         PreparingRebalance 0: m1*+
 
         wait 2 →
@@ -30,7 +30,7 @@ def test_it_is_put_off_as_long_as_members_come_and_no_longer_than_a_rebalance_ma
 def test_it_ends_after_the_delay_when_nobody_came() -> None:
     Story(initial_rebalance_delay=3.0).play("""
         join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         PreparingRebalance 0: m1*+
 
         wait 2 →
@@ -44,7 +44,7 @@ def test_it_ends_after_the_delay_when_nobody_came() -> None:
 def test_a_group_that_has_emptied_has_a_first_rebalance_again() -> None:
     Story(initial_rebalance_delay=3.0).play("""
         join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         PreparingRebalance 0: m1*+
 
         wait 3
@@ -58,12 +58,12 @@ def test_a_group_that_has_emptied_has_a_first_rebalance_again() -> None:
 
         leave m1
         keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         Empty 2
 
         join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 2: m2*+
 
         wait 3
@@ -75,7 +75,7 @@ def test_a_group_that_has_emptied_has_a_first_rebalance_again() -> None:
 def test_who_leaves_meanwhile_is_not_waited_for() -> None:
     Story(initial_rebalance_delay=3.0).play("""
         join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         PreparingRebalance 0: m1*+
 
         hangup m1 → PreparingRebalance 0
@@ -89,7 +89,7 @@ def test_who_leaves_meanwhile_is_not_waited_for() -> None:
 def test_who_came_before_the_last_delay_does_not_put_it_off_twice() -> None:
     Story(initial_rebalance_delay=3.0).play("""
         join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         PreparingRebalance 0: m1*+
 
         wait 2 →
@@ -107,7 +107,7 @@ def test_who_came_before_the_last_delay_does_not_put_it_off_twice() -> None:
 def test_a_delay_that_is_longer_than_a_rebalance_may_take_is_not_put_off() -> None:
     Story(initial_rebalance_delay=3.0).play("""
         join a version=3 range=t rebalance=2
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         PreparingRebalance 0: m1*+
 
         wait 2 →

@@ -18,7 +18,7 @@ def test_a_client_is_given_an_id_and_joins_with_it_and_leads() -> None:
         Empty 0
 
         join m1 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         m1: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -34,7 +34,7 @@ def test_a_client_is_given_an_id_and_joins_with_it_and_leads() -> None:
 def test_an_old_client_and_a_static_one_join_at_once() -> None:
     Story().play(one_joined()).play("""
         join b static=i range=t
-        because Adding new member m2 with group instance id i; client reason: not provided
+        because m2, which is instance i, joins
         PreparingRebalance 1: m1* m2+
     """)
 
@@ -44,7 +44,7 @@ def test_a_second_member_makes_the_first_one_join_again_and_the_leader_shares_ou
         join b range=t → b: MEMBER_ID_REQUIRED m2
 
         join m2 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         beat m1 gen=1 → m1: REBALANCE_IN_PROGRESS
@@ -75,7 +75,7 @@ def test_an_id_that_was_given_and_not_used_keeps_nobody_waiting_for_longer_than_
         join b range=t session=6 → b: MEMBER_ID_REQUIRED m2
 
         join c version=3 range=t
-        because Adding new member m3 with group instance id None; client reason: not provided
+        because m3 joins
         PreparingRebalance 1: m1* m3+
 
         join m1 range=t session=30 → PreparingRebalance 1: m1*+ m3+
@@ -102,7 +102,7 @@ def test_who_joins_while_it_is_prepared_waits_for_all_the_others() -> None:
 def test_a_rebalance_takes_as_long_as_the_most_patient_member_allows_and_then_goes_on_without_who_is_missing() -> None:
     Story().play(one_stable("rebalance=20 session=60", part="all")).play("""
         join b version=3 range=t rebalance=30 session=60
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         wait 29 →
@@ -123,7 +123,7 @@ def test_a_rebalance_takes_as_long_as_the_most_patient_member_allows_and_then_go
 def test_in_the_first_version_the_session_timeout_is_for_the_rebalance_too() -> None:
     Story().play("""
         join a version=0 session=10 rebalance=-0.001 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -133,7 +133,7 @@ def test_in_the_first_version_the_session_timeout_is_for_the_rebalance_too() -> 
         Stable 1: m1*
 
         join b version=0 session=10 rebalance=-0.001 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         wait 8 →
@@ -159,7 +159,7 @@ def test_a_follower_that_joins_again_with_nothing_new_hears_what_it_missed_and_a
         join m2 range=t → m2: m2 in 2 by range led by m1
 
         join m1 range=t reason=topics-changed
-        because Leader m1 re-joining group during Stable; client reason: topics-changed
+        because the leader, m1, joins again in Stable: topics-changed
         PreparingRebalance 2: m1*+ m2
     """)
 
@@ -167,7 +167,7 @@ def test_a_follower_that_joins_again_with_nothing_new_hears_what_it_missed_and_a
 def test_a_member_with_a_new_subscription_starts_a_rebalance() -> None:
     Story().play(two_stable()).play("""
         join m2 range=t+u
-        because Updating metadata for member m2 during Stable; client reason: not provided
+        because m2 joins again in Stable
         PreparingRebalance 2: m1* m2+
 
         join m1 range=t
@@ -184,7 +184,7 @@ def test_a_new_subscription_while_assignments_are_made_sends_everybody_back_to_j
         sync m2 gen=2 → CompletingRebalance 2: m1* m2~
 
         join m1 range=t+u
-        because Updating metadata for member m1 during CompletingRebalance; client reason: not provided
+        because m1 joins again in CompletingRebalance
         m2: REBALANCE_IN_PROGRESS
         PreparingRebalance 2: m1*+ m2
 
@@ -198,7 +198,7 @@ def test_a_new_subscription_while_assignments_are_made_sends_everybody_back_to_j
 def test_who_joins_a_second_time_over_a_new_connection_is_answered_there() -> None:
     Story().play(one_stable()).play("""
         join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         join m2 range=t → b: REBALANCE_IN_PROGRESS m2
@@ -215,7 +215,7 @@ def test_strangers_and_sessions_out_of_bounds_are_refused() -> None:
         join stranger range=t → stranger: UNKNOWN_MEMBER_ID stranger
 
         join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -247,7 +247,7 @@ def test_a_session_begins_anew_where_a_member_hears_once_more_what_it_missed() -
 def test_the_timeouts_of_a_members_last_join_count() -> None:
     Story().play(one_stable("rebalance=10")).play("""
         join m1 session=30 rebalance=20 range=t
-        because Leader m1 re-joining group during Stable; client reason: not provided
+        because the leader, m1, joins again in Stable
         m1: m1 in 2 by range led by m1 of m1
         CompletingRebalance 2: m1*
 
@@ -260,7 +260,7 @@ def test_the_timeouts_of_a_members_last_join_count() -> None:
         beat m1 gen=2 → m1: NONE
 
         join b version=3 session=40 rebalance=10 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 2: m1* m2+
 
         wait 19 →
@@ -274,14 +274,14 @@ def test_the_timeouts_of_a_members_last_join_count() -> None:
 def test_who_grants_a_rebalance_no_time_is_not_waited_for() -> None:
     Story().play(one_stable("rebalance=0")).play("""
         join b version=3 rebalance=0 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         wait 0
         b: m2 in 2 by range led by m2 of m2
         CompletingRebalance 2: m2*
         keep generation 3
-        because Removing 1 members on pending sync request expiration
+        because 1 members did not ask for their part in time
         Empty 3
     """)
 
@@ -352,7 +352,7 @@ def test_a_join_says_anew_who_a_member_is() -> None:
 def test_a_leader_that_is_not_the_first_stays_the_leader() -> None:
     Story().play("""
         join a static=i range=t session=60 rebalance=20
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -362,7 +362,7 @@ def test_a_leader_that_is_not_the_first_stays_the_leader() -> None:
         Stable 1: m1*
 
         join b static=j range=t session=60 rebalance=20
-        because Adding new member m2 with group instance id j; client reason: not provided
+        because m2, which is instance j, joins
         PreparingRebalance 1: m1* m2+
 
         wait 20
@@ -370,7 +370,7 @@ def test_a_leader_that_is_not_the_first_stays_the_leader() -> None:
         CompletingRebalance 2: m1 m2*
 
         join m2 static=j range=t+u session=60 rebalance=20
-        because Updating metadata for member m2 during CompletingRebalance; client reason: not provided
+        because m2 joins again in CompletingRebalance
         PreparingRebalance 2: m1 m2*+
 
         join m1 static=i range=t session=60 rebalance=20

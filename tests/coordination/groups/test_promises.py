@@ -36,7 +36,7 @@ def test_a_group_without_members_takes_promises_of_who_claims_no_generation() ->
     Story().play(one_stable()).play("""
         leave m1
         keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         Empty 2
 

@@ -9,7 +9,7 @@ from tests.coordination.groups.story import Story
 def test_the_protocol_with_the_most_votes_that_all_support_is_chosen() -> None:
     Story().play(one_joined("rr=t")).play("""
         join b version=3 rr=t sticky=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         join m1 range=t rr=t
@@ -29,7 +29,7 @@ def test_the_protocol_with_the_most_votes_that_all_support_is_chosen() -> None:
 def test_the_preferred_protocol_wins_by_votes() -> None:
     Story().play(one_joined("rr=t")).play("""
         join b version=3 rr=t range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         join c version=3 rr=t range=t → PreparingRebalance 1: m1* m2+ m3+

@@ -21,7 +21,7 @@ def test_a_stable_group_comes_back_with_its_members_and_assignments_and_everybod
 
         wait 10
         keep generation 2
-        because removing member m1 on heartbeat expiration.
+        because m1 was silent for its session
         Empty 2
     """)
 
@@ -29,7 +29,7 @@ def test_a_stable_group_comes_back_with_its_members_and_assignments_and_everybod
 def test_a_restart_amid_a_join_is_as_if_nobody_had_joined() -> None:
     Story().play(one_stable(part="all")).play("""
         join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         restart → Stable 1: m1*
@@ -38,7 +38,7 @@ def test_a_restart_amid_a_join_is_as_if_nobody_had_joined() -> None:
         join b range=t → b: MEMBER_ID_REQUIRED m3
 
         join m3 range=t
-        because Adding new member m3 with group instance id None; client reason: not provided
+        because m3 joins
         PreparingRebalance 1: m1* m3+
 
         join m1 range=t
@@ -56,7 +56,7 @@ def test_a_restart_amid_a_join_is_as_if_nobody_had_joined() -> None:
 def test_a_restart_before_the_assignment_came_brings_back_the_last_generation() -> None:
     Story().play(one_stable(part="all")).play("""
         join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         join m1 range=t
@@ -68,7 +68,7 @@ def test_a_restart_before_the_assignment_came_brings_back_the_last_generation() 
         sync m1 gen=2 m1=A m2=B → m1: ILLEGAL_GENERATION
 
         join m1 range=t
-        because Leader m1 re-joining group during Stable; client reason: not provided
+        because the leader, m1, joins again in Stable
         m1: m1 in 2 by range led by m1 of m1
         CompletingRebalance 2: m1*
 
@@ -82,7 +82,7 @@ def test_a_restart_before_the_assignment_came_brings_back_the_last_generation() 
 def test_a_static_member_comes_back_to_its_place_after_a_restart() -> None:
     Story().play("""
         join a static=i version=9 range=t session=30
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -110,7 +110,7 @@ def test_a_group_that_emptied_comes_back_empty_in_its_last_generation() -> None:
         restart →
 
         join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         b: m2 in 3 by range led by m2 of m2
         CompletingRebalance 3: m2*
     """)

@@ -14,7 +14,7 @@ def test_a_silent_member_is_removed_and_the_others_share_its_part() -> None:
         beat m1 gen=2 → m1: NONE
 
         wait 4
-        because removing member m2 on heartbeat expiration.
+        because m2 was silent for its session
         PreparingRebalance 2: m1*
 
         beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
@@ -35,7 +35,7 @@ def test_a_silent_member_is_removed_and_the_others_share_its_part() -> None:
 def test_a_member_that_waits_for_the_others_needs_no_heartbeat() -> None:
     Story().play(one_stable("session=60")).play("""
         join b version=3 range=t session=6
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         wait 50 →
@@ -50,7 +50,7 @@ def test_a_member_that_waits_for_the_others_needs_no_heartbeat() -> None:
 def test_a_member_that_nobody_can_reach_yet_is_given_up_after_five_minutes() -> None:
     Story().play(one_stable("session=1000 rebalance=1000")).play("""
         join b version=3 range=t rebalance=1000
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         wait 299 →
@@ -64,7 +64,7 @@ def test_a_member_that_nobody_can_reach_yet_is_given_up_after_five_minutes() -> 
 def test_a_member_that_does_not_fetch_its_assignment_is_removed() -> None:
     Story().play(two_assigned("rebalance=20 session=60")).play("""
         wait 20
-        because Removing 1 members on pending sync request expiration
+        because 1 members did not ask for their part in time
         PreparingRebalance 2: m1*
     """)
 
@@ -74,7 +74,7 @@ def test_a_leader_that_does_not_assign_is_removed_and_who_waited_joins_again() -
         sync m2 gen=2 → CompletingRebalance 2: m1* m2~
 
         wait 20
-        because Removing 1 members on pending sync request expiration
+        because 1 members did not ask for their part in time
         m2: REBALANCE_IN_PROGRESS
         PreparingRebalance 2: m2*
     """)
@@ -83,7 +83,7 @@ def test_a_leader_that_does_not_assign_is_removed_and_who_waited_joins_again() -
 def test_a_member_that_leaves_is_not_waited_for() -> None:
     Story().play(two_stable()).play("""
         leave m1
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         PreparingRebalance 2: m2*
 
@@ -100,7 +100,7 @@ def test_a_member_that_leaves_is_not_waited_for() -> None:
 
         leave m2
         keep generation 4
-        because explicit `LeaveGroup` request for (m2) members.
+        because m2 left by LeaveGroup
         m2: NONE
         Empty 4
 
@@ -128,7 +128,7 @@ def test_several_leave_at_once_and_each_has_an_answer() -> None:
         sync m3 gen=2 → m3: has C
 
         leave m2 stranger m3
-        because explicit `LeaveGroup` request for (m2, m3) members.
+        because m2, m3 left by LeaveGroup
         m2 stranger m3: NONE UNKNOWN_MEMBER_ID NONE
         PreparingRebalance 2: m1*
     """)
@@ -151,7 +151,7 @@ def test_an_id_that_was_given_may_leave_without_having_joined() -> None:
 def test_who_hangs_up_before_its_first_answer_is_forgotten_at_once() -> None:
     Story().play(one_stable()).play("""
         join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         hangup m2 → PreparingRebalance 1: m1*
@@ -165,7 +165,7 @@ def test_who_hangs_up_before_its_first_answer_is_forgotten_at_once() -> None:
 def test_who_hangs_up_while_joining_again_has_a_session_to_come_back() -> None:
     Story().play(two_stable("session=30")).play("""
         join m2 range=u session=30
-        because Updating metadata for member m2 during Stable; client reason: not provided
+        because m2 joins again in Stable
         PreparingRebalance 2: m1* m2+
 
         hangup m2 → PreparingRebalance 2: m1* m2
@@ -195,7 +195,7 @@ def test_who_waited_for_an_assignment_has_a_session_from_when_it_hears_that_ther
         wait 8 →
 
         join m1 range=t+u
-        because Updating metadata for member m1 during CompletingRebalance; client reason: not provided
+        because m1 joins again in CompletingRebalance
         m2: REBALANCE_IN_PROGRESS
         PreparingRebalance 2: m1*+ m2
 
@@ -227,7 +227,7 @@ def test_after_a_restart_nobody_is_new() -> None:
         restart →
 
         join m2 range=t+u
-        because Updating metadata for member m2 during Stable; client reason: not provided
+        because m2 joins again in Stable
         PreparingRebalance 2: m1* m2+
 
         hangup m2 → PreparingRebalance 2: m1* m2
@@ -248,7 +248,7 @@ def test_a_group_that_emptied_reads_nothing_and_has_no_protocol() -> None:
     story.play("""
         leave m1
         keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         Empty 2
     """)

@@ -9,7 +9,7 @@ from tests.coordination.groups.story import Story
 def test_a_static_member_that_comes_back_has_its_part_without_a_rebalance_and_its_old_form_is_fenced() -> None:
     Story().play("""
         join a static=i version=9 range=t
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -19,7 +19,7 @@ def test_a_static_member_that_comes_back_has_its_part_without_a_rebalance_and_it
         Stable 1: m1*
 
         join b static=j version=9 range=t
-        because Adding new member m2 with group instance id j; client reason: not provided
+        because m2, which is instance j, joins
         PreparingRebalance 1: m1* m2+
 
         join m1 static=i version=9 range=t
@@ -49,7 +49,7 @@ def test_a_static_member_that_comes_back_has_its_part_without_a_rebalance_and_it
 def test_a_static_leader_that_comes_back_is_told_to_keep_the_assignment_and_an_old_one_that_it_does_not_lead() -> None:
     Story().play("""
         join a static=i version=9 range=t
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -71,7 +71,7 @@ def test_a_static_leader_that_comes_back_is_told_to_keep_the_assignment_and_an_o
         sync m3 gen=1 static=i → m3: has A
 
         join m3 static=i version=9 range=t
-        because Leader m3 re-joining group during Stable; client reason: not provided
+        because the leader, m3, joins again in Stable
         m3: m3 in 2 by range led by m3 of m3
         CompletingRebalance 2: m3*
     """)
@@ -80,7 +80,7 @@ def test_a_static_leader_that_comes_back_is_told_to_keep_the_assignment_and_an_o
 def test_a_static_member_that_comes_back_for_other_topics_or_with_other_protocols_starts_a_rebalance() -> None:
     Story().play("""
         join a static=i range=t sticky=t
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -90,7 +90,7 @@ def test_a_static_member_that_comes_back_for_other_topics_or_with_other_protocol
         Stable 1: m1*
 
         join b static=i range=t+u sticky=t
-        because Updating metadata for static member m2 with instance id i; client reason: not provided
+        because m2, which is instance i, joins again
         b: m2 in 2 by range led by m2 of m2
         CompletingRebalance 2: m2*
 
@@ -100,7 +100,7 @@ def test_a_static_member_that_comes_back_for_other_topics_or_with_other_protocol
         Stable 2: m2*
 
         join c static=i sticky=t
-        because Updating metadata for static member m3 with instance id i; client reason: not provided
+        because m3, which is instance i, joins again
         c: m3 in 3 by sticky led by m3 of m3
         CompletingRebalance 3: m3*
     """)
@@ -109,12 +109,12 @@ def test_a_static_member_that_comes_back_for_other_topics_or_with_other_protocol
 def test_a_static_member_that_comes_back_while_assignments_are_made_starts_a_rebalance() -> None:
     Story().play("""
         join a static=i range=t
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
         join b static=j range=t
-        because Adding new member m2 with group instance id j; client reason: not provided
+        because m2, which is instance j, joins
         PreparingRebalance 1: m1* m2+
 
         join m1 static=i range=t
@@ -125,7 +125,7 @@ def test_a_static_member_that_comes_back_while_assignments_are_made_starts_a_reb
         sync m2 gen=2 static=j → CompletingRebalance 2: m1* m2~
 
         join b2 static=j range=t
-        because Updating metadata for static member m3 with instance id j; client reason: not provided
+        because m3, which is instance j, joins again
         m2: FENCED_INSTANCE_ID
         PreparingRebalance 2: m1* m3+
 
@@ -139,7 +139,7 @@ def test_a_static_member_that_comes_back_while_assignments_are_made_starts_a_reb
 def test_a_static_member_that_comes_back_while_the_group_joins_takes_its_own_place() -> None:
     Story().play("""
         join a static=i range=t
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -149,7 +149,7 @@ def test_a_static_member_that_comes_back_while_the_group_joins_takes_its_own_pla
         Stable 1: m1*
 
         join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         join a2 static=i range=t
@@ -162,7 +162,7 @@ def test_a_static_member_that_comes_back_while_the_group_joins_takes_its_own_pla
 def test_a_second_one_of_the_same_name_sends_away_the_one_that_waits() -> None:
     Story().play(one_stable()).play("""
         join b static=i range=t
-        because Adding new member m2 with group instance id i; client reason: not provided
+        because m2, which is instance i, joins
         PreparingRebalance 1: m1* m2+
 
         join b2 static=i range=t
@@ -179,7 +179,7 @@ def test_a_second_one_of_the_same_name_sends_away_the_one_that_waits() -> None:
 def test_a_static_member_keeps_its_place_through_a_rebalance_that_it_misses() -> None:
     Story().play("""
         join a static=i range=t session=60 rebalance=20
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -189,7 +189,7 @@ def test_a_static_member_keeps_its_place_through_a_rebalance_that_it_misses() ->
         Stable 1: m1*
 
         join b static=j range=t session=60 rebalance=20
-        because Adding new member m2 with group instance id j; client reason: not provided
+        because m2, which is instance j, joins
         PreparingRebalance 1: m1* m2+
 
         wait 20
@@ -211,7 +211,7 @@ def test_a_static_member_keeps_its_place_through_a_rebalance_that_it_misses() ->
 def test_when_no_static_member_comes_to_a_rebalance_their_sessions_end_it() -> None:
     Story().play("""
         join a static=i range=t session=30 rebalance=20
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -221,7 +221,7 @@ def test_when_no_static_member_comes_to_a_rebalance_their_sessions_end_it() -> N
         Stable 1: m1*
 
         join b version=3 range=t session=10 rebalance=20
-        because Adding new member m2 with group instance id None; client reason: not provided
+        because m2 joins
         PreparingRebalance 1: m1* m2+
 
         hangup m2 → PreparingRebalance 1: m1*
@@ -236,7 +236,7 @@ def test_when_no_static_member_comes_to_a_rebalance_their_sessions_end_it() -> N
 def test_a_static_member_is_removed_by_its_name_and_stays_when_somebody_else_is_named() -> None:
     Story().play("""
         join a static=i range=t
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -250,7 +250,7 @@ def test_a_static_member_is_removed_by_its_name_and_stays_when_somebody_else_is_
 
         leave static=i
         keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         i: NONE
         Empty 2
     """)
@@ -259,12 +259,12 @@ def test_a_static_member_is_removed_by_its_name_and_stays_when_somebody_else_is_
 def test_a_rebalance_that_nobody_came_to_has_its_time_once_more() -> None:
     Story().play("""
         join a static=i range=t session=1000 rebalance=20
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
         join b static=j range=t session=1000 rebalance=20
-        because Adding new member m2 with group instance id j; client reason: not provided
+        because m2, which is instance j, joins
         PreparingRebalance 1: m1* m2+
 
         join m1 static=i range=t session=1000 rebalance=20
@@ -280,7 +280,7 @@ def test_a_rebalance_that_nobody_came_to_has_its_time_once_more() -> None:
         sync m2 gen=2 static=j → m2: has B
 
         join c version=3 range=t rebalance=20
-        because Adding new member m3 with group instance id None; client reason: not provided
+        because m3 joins
         PreparingRebalance 2: m1* m2 m3+
 
         hangup m3 → PreparingRebalance 2: m1* m2

@@ -38,7 +38,7 @@ def reassigned(node: BrokerNode, topic: str, wanted: ReassignablePartition) -> R
         message = f"Unable to find partition {topic}-{index}."
         return ReassignablePartitionResponse(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
     if wanted.replicas is None:
-        message = "No partition reassignment is in progress."
+        message = "nothing is being moved in this partition"
         return ReassignablePartitionResponse(index, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, message)
     fault = fault_of(wanted.replicas, node.config.node_id)
     return ReassignablePartitionResponse(index, ErrorCode.INVALID_REPLICA_ASSIGNMENT if fault else 0, fault)

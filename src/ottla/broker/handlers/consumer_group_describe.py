@@ -71,7 +71,7 @@ def described(node: BrokerNode, call: Call, group_id: str, with_operations: bool
     except KafkaError as error:
         return DescribedGroup(code_of(node, group_id, error), group_id=group_id)
     if not isinstance(group, ConsumerGroup):
-        text = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a consumer group."
+        text = f"there is no group {group_id}" if group is None else f"group {group_id} is of another protocol"
         return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, group_id)
     image = node.topics.image()
     return DescribedGroup(

@@ -125,7 +125,7 @@ def of_broker(known: Known, name: str) -> list[DescribeConfigsResourceResult]:
 def of_group(known: Known, name: str) -> list[DescribeConfigsResourceResult]:
     """Every config of a group, which may be one that is yet to come."""
     if not name:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "a group has a name, and this one is empty")
     return group_entries(known.groups.get(name, {}), known.settings)
 
 

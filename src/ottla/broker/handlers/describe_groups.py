@@ -50,7 +50,8 @@ def described(node: BrokerNode, call: Call, group_id: str) -> DescribedGroup:
     except KafkaError as error:
         return DescribedGroup(code_of(node, group_id, error), group_id=group_id)
     if group is None or isinstance(group, ConsumerGroup):
-        return unknown(version, group_id, "not found" if group is None else "is not a classic group")
+        why = f"there is no group {group_id}" if group is None else f"group {group_id} is of another protocol"
+        return unknown(version, group_id, why)
     return DescribedGroup(
         group_id=group_id,
         group_state=str(group.state),
@@ -64,8 +65,7 @@ def unknown(version: int, group_id: str, why: str) -> DescribedGroup:
     """A group that is not there, or not one of these."""
     if version < NOT_FOUND_SINCE:
         return DescribedGroup(group_id=group_id, group_state=str(ClassicGroupState.DEAD))
-    message = f"Group {group_id} {why}."
-    return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, message, group_id, str(ClassicGroupState.DEAD))
+    return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, why, group_id, str(ClassicGroupState.DEAD))
 
 
 def described_member(group: ClassicGroup, member: ClassicMember) -> DescribedGroupMember:

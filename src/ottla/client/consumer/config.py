@@ -166,5 +166,5 @@ def read_consumer_settings(settings: Mapping[str, Any] | None, keywords: Mapping
     if senseless:
         named = ", ".join(name.replace("_", ".") for name in senseless)
         protocol = config.group_protocol.upper()
-        raise ConfigError(f"{named} cannot be set when group.protocol={protocol}; {WHY_NOT[config.group_protocol]}")
+        raise ConfigError(f"{named}: not with group.protocol={protocol}; {WHY_NOT[config.group_protocol]}")
     return config

@@ -26,7 +26,7 @@ from ottla.protocol.schema import Message
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 NO_METRICS = "This broker does not collect metrics of clients (KIP-714), so it takes no subscriptions to them."
-VERBS = {APPEND: "APPEND to", SUBTRACT: "SUBTRACT from"}
+VERBS = {APPEND: "appended to", SUBTRACT: "subtracted from"}
 Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterConfigsResource
 Configs = Mapping[str, str]
 
@@ -96,11 +96,11 @@ def find(known: KnownConfigs, wanted: Resource, event: ConfigsChanged | ConfigsR
         return ConfigHolder(kind, name, known.brokers.get(name, {}), defaults, event.broker_options)
     if kind == GROUP_RESOURCE:
         if not name:
-            raise Refusal(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+            raise Refusal(ErrorCode.INVALID_REQUEST, "groups have no default configs: name a group")
         defaults = {each: str(bound.default) for each, bound in event.group_bounds.items()}
         return ConfigHolder(kind, name, known.groups.get(name, {}), defaults, group_configs.table())
     if kind == CLIENT_METRICS_RESOURCE:
-        raise Refusal(ErrorCode.INVALID_REQUEST, NO_METRICS if name else "Subscription name can't be empty")
+        raise Refusal(ErrorCode.INVALID_REQUEST, NO_METRICS if name else "name a subscription")
     if kind != TOPIC_RESOURCE:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     topic = find_topic(known.topics, name)
@@ -129,14 +129,14 @@ def check_broker(wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> N
     if fixed:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
-            f"Cannot update these configs dynamically: [{', '.join(fixed)}]: a broker reads them when it starts.",
+            f"a broker reads [{', '.join(fixed)}] when it starts, and not again",
         )
 
 
 def find_topic(topics: Mapping[str, Topic], name: str) -> Topic:
     """The topic of that name."""
     if not name:
-        raise Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "topics have no default configs: name a topic")
     topic = topics.get(name)
     if topic is not None:
         return topic
@@ -150,7 +150,7 @@ def wished_configs(target: ConfigHolder, wanted: Resource, event: ConfigsChanged
     """What it would set itself, checked."""
     names = Counter(config.name for config in wanted.configs)
     if any(count > 1 for count in names.values()):
-        raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "a config is named twice")
     check_values(wanted)
     configs = dict(target.configs) if isinstance(event, ConfigsChanged) else {}
     for config in wanted.configs:
@@ -170,7 +170,7 @@ def check_values(wanted: Resource) -> None:
         if config.value is None and getattr(config, "config_operation", SET) != DELETE
     ]
     if nameless:
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nameless)}")
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"no value is given for {', '.join(nameless)}")
 
 
 def check_configs(
@@ -208,7 +208,7 @@ def check_list(target: ConfigHolder, name: str, operation: int) -> None:
     if option is None:
         raise Refusal(ErrorCode.INVALID_CONFIG, target.fault_of(name, "") or "")
     if typing.get_origin(option.type) is not tuple:
-        raise Refusal(ErrorCode.INVALID_CONFIG, f"Can't {VERBS[operation]} key {name} because its type is not LIST.")
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"{name} is no list, and only lists can be {VERBS[operation]}")
 
 
 def parts_of(value: str) -> list[str]:

@@ -52,8 +52,8 @@ def check_growth(topic: Topic | None, wanted: CreatePartitionsTopic) -> Topic:
     if wanted.assignments is not None and len(wanted.assignments) != additional:
         raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Attempted to add {additional} additional partition(s), but only "
-            f"{len(wanted.assignments)} assignment(s) were specified.",
+            f"{additional} more partitions are asked for, with "
+            f"{len(wanted.assignments)} lists of their copies; give one for each",
         )
     return topic
 
@@ -66,7 +66,7 @@ def check_count(topic: Topic, count: int) -> None:
     if count < present:
         raise Refusal(
             ErrorCode.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {present} partition(s); {count} would not be an increase.",
+            f"topic {topic.name} has {present} partitions; a new number is greater, and {count} is not",
         )
     if count - present > MOST_PARTITIONS:
         raise Refusal(

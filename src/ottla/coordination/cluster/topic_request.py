@@ -46,7 +46,7 @@ def check_name(topic: CreatableTopic, existing: Mapping[str, str]) -> None:
     if other is not None:
         raise Refusal(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"Topic '{topic.name}' collides with existing topic '{other}': they differ only in '.' and '_'.",
+            f"'{topic.name}' and the topic '{other}' differ only in '.' and '_', which metrics write alike",
         )
 
 

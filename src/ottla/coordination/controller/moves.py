@@ -72,7 +72,8 @@ def check_count(state: PartitionState, count: int) -> None:
     present = len(set(state.replicas) - set(state.removing_replicas))
     if count != present:
         raise Refusal(
-            ErrorCode.INVALID_REPLICATION_FACTOR, f"The replication factor is changed from {present} to {count}"
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"{count} copies are asked for where there are {present}; name as many",
         )
 
 

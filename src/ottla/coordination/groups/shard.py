@@ -260,7 +260,7 @@ class Shard:
                 draft.begin_session(member)
             # The setting was lowered while the broker was down; the rebalance turns away who is too much.
             if len(group.members) > self.config.max_size:
-                prepare_rebalance(draft, f"Freshly-loaded group is over capacity ({self.config.max_size})")
+                prepare_rebalance(draft, f"it was read with more members than group.max.size = {self.config.max_size}")
             decisions.append(draft.decision())
         return together(decisions)
 

@@ -101,7 +101,7 @@ class Story:
         return []
 
     def do_leave(self) -> list[str]:
-        self.member.leave("the consumer is being closed", self.now)
+        self.member.leave("the consumer closes", self.now)
         self.member.unsubscribe()
         return []
 
@@ -153,14 +153,14 @@ JOIN = """
     (Re-)joining group
 
     JoinGroup 79
-    Request joining group due to: the coordinator named this member m
+    wants to join: the coordinator named this member m
 
     decide
     send JoinGroup m
     (Re-)joining group
 
     JoinGroup
-    Successfully joined group with generation G1
+    joined: G1
 
     decide
     assign
@@ -169,7 +169,7 @@ JOIN = """
     send SyncGroup m
 
     SyncGroup
-    Successfully synced group in generation G1
+    knows what it is given: G1
 
     assigned
     all {'t': 2}
@@ -227,13 +227,13 @@ def test_a_follower_takes_what_it_is_given() -> None:
         (Re-)joining group
 
         JoinGroup follower
-        Successfully joined group with generation G1
+        joined: G1
 
         decide
         send SyncGroup m
 
         SyncGroup
-        Successfully synced group in generation G1
+        knows what it is given: G1
 
         assigned
         all None
@@ -263,7 +263,7 @@ def test_a_stable_member_beats_and_hears_of_rebalances() -> None:
         send Heartbeat m
 
         Heartbeat 27
-        Request joining group due to: group is already rebalancing
+        wants to join: group is already rebalancing
 
         poll
         must prepare
@@ -295,7 +295,7 @@ def test_a_member_that_was_taken_for_dead_is_told_so_and_joins_anew() -> None:
         Heartbeat 25
         Attempt to heartbeat with G1 and group instance id None failed due to UNKNOWN_MEMBER_ID, resetting generation
         Resetting generation and member id due to: encountered UNKNOWN_MEMBER_ID from HEARTBEAT response
-        Request joining group due to: encountered UNKNOWN_MEMBER_ID from HEARTBEAT response
+        wants to join: encountered UNKNOWN_MEMBER_ID from HEARTBEAT response
 
         poll
         must prepare
@@ -320,9 +320,9 @@ def test_a_member_whose_user_does_not_poll_leaves_and_joins_again_at_the_next_po
     assert "max.poll.records" in warning
     assert rest == [
         "Resetting generation and member id due to: the consumer leaves by itself",
-        "Request joining group due to: the consumer leaves by itself",
-        "Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) "
-        "due to poll() was not called for max.poll.interval.ms",
+        "wants to join: the consumer leaves by itself",
+        "m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): "
+        "poll() was not called for max.poll.interval.ms",
     ]
     story.member.news = []
     story.play("""
@@ -352,7 +352,7 @@ def test_leaving_says_so_and_ends() -> None:
 
         decide
         send LeaveGroup m
-        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is being closed
+        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
 
         decide
         wait inf
@@ -368,7 +368,7 @@ def test_leaving_says_so_and_ends() -> None:
 def test_leaving_in_the_middle_of_a_rebalance_does_not_wait_for_it() -> None:
     stable().play("""
         rejoin
-        Request joining group due to: of a whim
+        wants to join: of a whim
 
         prepared
 
@@ -384,7 +384,7 @@ def test_leaving_in_the_middle_of_a_rebalance_does_not_wait_for_it() -> None:
 
         decide
         send LeaveGroup m
-        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is being closed
+        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
 
         lost JoinGroup
     """)
@@ -400,7 +400,7 @@ def test_what_a_member_that_leaves_says_is_said_again_until_it_is_heard() -> Non
 
         decide
         send LeaveGroup m
-        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is being closed
+        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
 
         lost LeaveGroup
         look elsewhere: NETWORK_EXCEPTION: gone
@@ -417,7 +417,7 @@ def test_what_a_member_that_leaves_says_is_said_again_until_it_is_heard() -> Non
 
         decide
         send LeaveGroup m
-        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is being closed
+        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
 
         LeaveGroup 16
         look elsewhere: NOT_COORDINATOR
@@ -427,7 +427,7 @@ def test_what_a_member_that_leaves_says_is_said_again_until_it_is_heard() -> Non
 
         decide
         send LeaveGroup m
-        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is being closed
+        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
 
         LeaveGroup
 
@@ -438,14 +438,14 @@ def test_what_a_member_that_leaves_says_is_said_again_until_it_is_heard() -> Non
 
 def test_what_nobody_hears_is_not_said_for_longer_than_closing_may_take() -> None:
     story = stable()
-    story.member.leave("the consumer is being closed", story.now, until=1.0)
+    story.member.leave("the consumer closes", story.now, until=1.0)
     story.play("""
         close
         Resetting generation and member id due to: the consumer leaves by itself
 
         decide
         send LeaveGroup m
-        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is being closed
+        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the consumer closes
 
         wait 1
 
@@ -481,7 +481,7 @@ def test_who_leaves_before_it_knows_its_name_waits_for_it_to_say_who_is_gone() -
 
         decide
         send LeaveGroup m
-        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the member left before it had joined
+        m leaves, by LeaveGroup to kafka:9092 (id: 2147483646 rack: null): the member left before it had joined
 
         LeaveGroup
 
@@ -601,7 +601,7 @@ def test_a_coordinator_lost_while_joining_is_asked_again_elsewhere() -> None:
         (Re-)joining group
 
         JoinGroup follower
-        Successfully joined group with generation G1
+        joined: G1
 
         decide
         send SyncGroup m
@@ -624,7 +624,7 @@ def test_another_rebalance_that_begins_while_syncing_is_joined_at_once() -> None
         (Re-)joining group
 
         JoinGroup follower
-        Successfully joined group with generation G1
+        joined: G1
 
         decide
         send SyncGroup m
@@ -650,16 +650,16 @@ def test_a_wish_for_another_rebalance_during_one_is_kept_for_after_it() -> None:
         (Re-)joining group
 
         rejoin
-        Request joining group due to: of a whim
+        wants to join: of a whim
 
         JoinGroup follower
-        Successfully joined group with generation G1
+        joined: G1
 
         decide
         send SyncGroup m
 
         SyncGroup
-        Successfully synced group in generation G1
+        knows what it is given: G1
 
         poll
 

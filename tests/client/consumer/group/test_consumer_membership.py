@@ -146,7 +146,7 @@ class Story:
         return []
 
     def do_leave(self, *how: str) -> list[str]:
-        self.member.leave("the consumer is being closed", self.now, silently="silently" in how)
+        self.member.leave("the consumer closes", self.now, silently="silently" in how)
         self.member.unsubscribe()
         return []
 

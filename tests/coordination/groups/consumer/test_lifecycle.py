@@ -263,7 +263,7 @@ def test_a_member_that_does_not_give_back_in_its_rebalance_timeout_is_removed() 
         b: epoch 3 has t-0 t-1
         Stable 3/3: b@3[t-0 t-1]
 
-        alive a → a: UNKNOWN_MEMBER_ID Member a is not a member of group g.
+        alive a → a: UNKNOWN_MEMBER_ID group g knows nobody called a
     """)
 
 
@@ -301,15 +301,15 @@ def test_after_a_restart_everybody_is_where_they_were_and_has_a_fresh_session() 
 def test_members_are_refused_that_nobody_knows() -> None:
     Story().play("""
         topics t=1 →
-        alive a → a: GROUP_ID_NOT_FOUND Group g not found.
-        bye a → a: GROUP_ID_NOT_FOUND Group g not found.
+        alive a → a: GROUP_ID_NOT_FOUND there is no group g
+        bye a → a: GROUP_ID_NOT_FOUND there is no group g
 
         hello a t
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
 
-        alive b → b: UNKNOWN_MEMBER_ID Member b is not a member of group g.
-        bye b → b: UNKNOWN_MEMBER_ID Member b is not a member of group g.
+        alive b → b: UNKNOWN_MEMBER_ID group g knows nobody called b
+        bye b → b: UNKNOWN_MEMBER_ID group g knows nobody called b
     """)
 
 

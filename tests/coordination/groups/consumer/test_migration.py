@@ -13,7 +13,7 @@ def test_a_classic_group_goes_over_while_it_reads_and_back_when_the_last_new_mem
         topics t=4 →
 
         join a range=t version=3
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -110,7 +110,7 @@ def test_members_that_wait_for_the_end_of_a_rebalance_are_sent_into_the_other_ki
         topics t=2 →
 
         join a range=t version=3
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         PreparingRebalance 0: m1*+
 
         hello b t
@@ -181,7 +181,7 @@ def test_a_static_member_goes_over_to_the_new_protocol_and_back_under_its_name()
         topics t=2 →
 
         join a static=i range=t version=9
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -238,7 +238,7 @@ def test_a_group_of_another_kind_is_not_taken_over() -> None:
         topics t=2 →
 
         join a range=t type=connect version=3
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -251,7 +251,7 @@ def test_a_policy_can_forbid_to_go_over() -> None:
         topics t=2 →
 
         join a range=t version=3
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
@@ -296,12 +296,12 @@ def test_an_empty_group_is_whatever_its_next_member_makes_of_it() -> None:
         Empty 2/1
 
         join b range=t version=3
-        because Adding new member m1 with group instance id None; client reason: not provided
+        because m1 joins
         b: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
         leave m1
-        because explicit `LeaveGroup` request for (m1) members.
+        because m1 left by LeaveGroup
         m1: NONE
         Empty 2
 
@@ -348,7 +348,7 @@ def test_a_group_that_goes_over_in_the_middle_of_a_rebalance_is_shared_out_anew(
         topics t=2 →
 
         join a range=t static=i version=5
-        because Adding new member m1 with group instance id i; client reason: not provided
+        because m1, which is instance i, joins
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 

@@ -173,23 +173,23 @@ def test_what_is_no_regular_expression_is_refused_with_the_reason() -> None:
         topics t=1
 
         hello a regex=[
-        a: INVALID_REGULAR_EXPRESSION SubscribedTopicRegex `[` is not a valid regular expression: missing closing ].
+        a: INVALID_REGULAR_EXPRESSION subscribed topics `[`: this is no regular expression: missing closing ]
 
         hello a regex=(?=t)
-        a: INVALID_REGULAR_EXPRESSION SubscribedTopicRegex `(?=t)` is not a valid regular expression: invalid or unsupported Perl syntax: `(?=`.
+        a: INVALID_REGULAR_EXPRESSION subscribed topics `(?=t)`: this is no regular expression: invalid or unsupported Perl syntax: `(?=`
 
         hello a regex=(t)\1
-        a: INVALID_REGULAR_EXPRESSION SubscribedTopicRegex `(t)\1` is not a valid regular expression: invalid escape sequence: `\1`.
+        a: INVALID_REGULAR_EXPRESSION subscribed topics `(t)\1`: this is no regular expression: invalid escape sequence: `\1`
 
         hello a regex=*
-        a: INVALID_REGULAR_EXPRESSION SubscribedTopicRegex `*` is not a valid regular expression: missing argument to repetition operator: `*`.
+        a: INVALID_REGULAR_EXPRESSION subscribed topics `*`: this is no regular expression: missing argument to repetition operator: `*`
 
         hello a regex=t
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
 
         alive a regex=)
-        a: INVALID_REGULAR_EXPRESSION SubscribedTopicRegex `)` is not a valid regular expression: unexpected ).
+        a: INVALID_REGULAR_EXPRESSION subscribed topics `)`: this is no regular expression: unexpected )
     """)
 
 
@@ -217,7 +217,7 @@ def test_the_assignor_is_what_most_members_want_and_one_that_is_not_known_is_ref
         b: epoch 2 has t-1 u-1
         Stable 2/2: a@2[t-0 u-0] b@2[t-1 u-1]
 
-        hello c t by=sticky → c: UNSUPPORTED_ASSIGNOR ServerAssignor sticky is not supported. Supported assignors: uniform, range.
+        hello c t by=sticky → c: UNSUPPORTED_ASSIGNOR group.remote.assignor = sticky: not one of uniform, range
 
         bye a
         a: epoch -1

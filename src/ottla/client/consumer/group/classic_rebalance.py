@@ -153,7 +153,7 @@ class ClassicRebalance:
         def begin() -> None:
             if gone:
                 self._request_rejoin(f"{listed(gone)} are given up, for others to take")
-            self._log.info("Notifying assignor about the new Assignment(partitions=%s)", listed(given))
+            self._log.info("given: %s", listed(given))
             assignor.on_assignment(assignment, assigned.generation.generation_id)
             self._exchange.assign(given, added, nothing)
 

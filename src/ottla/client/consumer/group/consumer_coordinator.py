@@ -46,10 +46,10 @@ from ottla.kafka_id import new_id
 from ottla.model import FOREVER, Node, OffsetAndMetadata, TopicPartition
 from ottla.trace import EventStream
 
-CLOSING = "the consumer is being closed"
+CLOSING = "the consumer closes"
 ABANDONED = "the consumer was not closed"
 ABANDON_SECONDS = 1.0
-UNSUBSCRIBED = "the consumer unsubscribed from all topics"
+UNSUBSCRIBED = "the consumer gave up all of its topics"
 
 
 class ConsumerCoordinator:

@@ -48,7 +48,7 @@ class GroupLeader:
         self._check(assignor.name, wanted, given)
         self._complain(topics, given)
         shares = {member: list(map(str, assignment.partitions)) for member, assignment in given.items()}
-        self._log.info("Finished assignment for group at generation %d: %s", answer.generation_id, shares)
+        self._log.info("shared out for generation %d: %s", answer.generation_id, shares)
         return {member: encode_assignment(given.get(member, Assignment())) for member in wanted}, counts
 
     def _check(self, name: str, wanted: Mapping[str, Subscription], given: Mapping[str, Assignment]) -> None:

@@ -142,7 +142,7 @@ class PartitionExchange:
     def assign(self, given: Collection[TopicPartition], added: list[TopicPartition], then: Callable[[], None]) -> None:
         """Have exactly these, tell the listener of what is new, and go on."""
         self._subscriptions.assign(given)
-        self._log.info("Adding newly assigned partitions: %s", ", ".join(map(str, added)))
+        self._log.info("newly assigned: %s", ", ".join(map(str, added)))
         self._events.tell(events.Assigned(tuple(sorted(given)), tuple(added)))
         self._tell(self.listener.on_partitions_assigned, added, then)
 

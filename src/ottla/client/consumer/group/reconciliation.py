@@ -137,7 +137,7 @@ class Reconciliation:
         if self._waits_for_names and not gone and len(wanted) == len(self._owned):
             return  # there is nothing to do before the names are known
         self._log.info(
-            "Reconciling assignment with local epoch %d\n\tMember:                                    %s\n%s",
+            "reconciling in epoch %d\n\tMember:                                    %s\n%s",
             self._membership.epoch,
             self._membership.member_id,
             compared(wanted, self._subscriptions.assigned()),

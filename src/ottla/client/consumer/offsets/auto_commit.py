@@ -81,7 +81,7 @@ class AutoCommit:
         try:
             yield from unless(self._commits.commit(offsets, timeout), in_vain)
         except OttlaError as error:
-            self._log.warning("Synchronous auto-commit of offsets %s failed: %s", shown(offsets), error)
+            self._log.warning("auto-commit of %s failed: %s", shown(offsets), error)
 
     def _is_busy(self) -> bool:
         return self._last is not None and not self._last.done()
@@ -89,11 +89,11 @@ class AutoCommit:
     def _tell(self, offsets: Offsets, done: Future[None]) -> None:
         error = done.exception(0)
         if error is None:
-            self._log.debug("Completed asynchronous auto-commit of offsets %s", offsets)
+            self._log.debug("auto-committed on the way: %s", offsets)
             return
         if may_succeed_later(error):
             self._next = min(self._next, self._clock.monotonic() + self._retry)
-        self._log.warning("Asynchronous auto-commit of offsets %s failed: %s", shown(offsets), error)
+        self._log.warning("auto-commit on the way of %s failed: %s", shown(offsets), error)
 
 
 def shown(offsets: Offsets) -> dict[str, int]:

@@ -145,9 +145,9 @@ class CommittedOffsets:
 
     def _start(self, tp: TopicPartition, committed: OffsetAndMetadata | None) -> None:
         if committed is None:
-            self._log.info("Found no committed offset for partition %s", tp)
+            self._log.info("%s: nothing is committed", tp)
         else:
-            self._log.info("Setting offset for partition %s to the committed offset %d", tp, committed.offset)
+            self._log.info("%s: goes on at the committed offset %d", tp, committed.offset)
         self._subscriptions.start_at(tp, committed)
 
 

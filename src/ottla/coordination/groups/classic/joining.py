@@ -12,7 +12,7 @@ from dataclasses import replace
 from ottla.coordination.groups.classic.answers import join_refused, joined
 from ottla.coordination.groups.classic.draft import SESSION, ClassicDraft
 from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import ClassicMember, Protocols
+from ottla.coordination.groups.classic.member import ClassicMember, Protocols, as_said
 from ottla.coordination.groups.classic.notes import MemberIdGiven
 from ottla.coordination.groups.classic.rebalancing import maybe_complete_join, rebalance_or_complete_join
 from ottla.coordination.groups.classic.state import ClassicGroupState
@@ -117,10 +117,9 @@ def add_member(draft: ClassicDraft, event: JoinRequested, member_id: str) -> Non
     draft.group = group.with_member(member).changed(has_new_member=True)
     # Until its first answer it cannot send heartbeats, and nobody could tell whether it is still there.
     draft.schedule(SESSION, draft.config.new_member_join_timeout, member_id)
-    rebalance_or_complete_join(
-        draft,
-        f"Adding new member {member_id} with group instance id {request.group_instance_id}; {client_reason(request)}",
-    )
+    instance = request.group_instance_id
+    name = member_id if instance is None else f"{member_id}, which is instance {instance},"
+    rebalance_or_complete_join(draft, f"{name} joins{as_said(request.reason)}")
 
 
 def join_again(draft: ClassicDraft, event: JoinRequested, member: ClassicMember) -> None:
@@ -186,16 +185,9 @@ def updated_member(member: ClassicMember, event: JoinRequested, member_id: str) 
 
 def reason_of(group: ClassicGroup, event: JoinRequested, member: ClassicMember) -> str:
     """Why a known member's join makes the group rebalance."""
-    what = "Updating metadata for member"
-    if group.state is ClassicGroupState.STABLE and member.member_id == group.leader:
-        what = "Leader"
-        return f"{what} {member.member_id} re-joining group during {group.state}; {client_reason(event.request)}"
-    return f"{what} {member.member_id} during {group.state}; {client_reason(event.request)}"
-
-
-def client_reason(request: JoinGroupRequest) -> str:
-    """What the client says of it (KIP-800)."""
-    return f"client reason: {request.reason or 'not provided'}"
+    leads = group.state is ClassicGroupState.STABLE and member.member_id == group.leader
+    name = f"the leader, {member.member_id}," if leads else member.member_id
+    return f"{name} joins again in {group.state}{as_said(event.request.reason)}"
 
 
 def protocols_of(request: JoinGroupRequest) -> Protocols:

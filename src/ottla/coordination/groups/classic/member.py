@@ -61,3 +61,8 @@ def listed(members: Sequence[str], most: int = 10) -> str:
     """Some ids for a person."""
     more = f" and {len(members) - most} more" if len(members) > most else ""
     return ", ".join(members[:most]) + more
+
+
+def as_said(reason: str | None) -> str:
+    """What a client says of its coming or going (KIP-800), behind what it did; nothing where it says nothing."""
+    return f": {reason}" if reason else ""

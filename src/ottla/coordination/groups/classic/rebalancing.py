@@ -164,4 +164,4 @@ def on_sync_timeout(draft: ClassicDraft) -> None:
         for member_id in late:
             draft.cancel(SESSION, member_id)
         draft.note(MembersRemoved(draft.group.group_id, late, "synced"))
-        prepare_rebalance(draft, f"Removing {len(late)} members on pending sync request expiration")
+        prepare_rebalance(draft, f"{len(late)} members did not ask for their part in time")

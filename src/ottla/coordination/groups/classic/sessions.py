@@ -48,7 +48,7 @@ def expire_session(draft: ClassicDraft, member_id: str) -> None:
     elif member.is_new or not member.waits:
         draft.note(MemberFailed(draft.group.group_id, member_id))
         remove(draft, [member])
-        rebalance_without_them(draft, f"removing member {member_id} on heartbeat expiration.")
+        rebalance_without_them(draft, f"{member_id} was silent for its session")
 
 
 def leave(draft: ClassicDraft, event: LeaveRequested) -> None:
@@ -62,14 +62,14 @@ def leave(draft: ClassicDraft, event: LeaveRequested) -> None:
         if member is not None:
             remove(draft, [member])
             gone.append(member.member_id)
-            reason = identity.reason or "not provided"
+            reason = identity.reason or "without a reason"
             draft.note(MemberLeft(before.group_id, member.member_id, reason))
         elif not error:
             draft.group = draft.group.without(identity.member_id)
             draft.cancel(SESSION, identity.member_id)
     draft.reply(event.ticket, errors)
     if draft.group is not before:
-        rebalance_without_them(draft, f"explicit `LeaveGroup` request for ({listed(gone)}) members.")
+        rebalance_without_them(draft, f"{listed(gone) or 'who was about to join'} left by LeaveGroup")
 
 
 def who_leaves(group: ClassicGroup, identity: MemberIdentity) -> tuple[int, ClassicMember | None]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ottla.coordination.groups.classic.answers import join_refused
 from ottla.coordination.groups.classic.joining import REQUIRED_SINCE, protocols_of, rebalance_timeout_of
+from ottla.coordination.groups.classic.member import as_said
 from ottla.coordination.groups.consumer.draft import FETCH, REJOIN, ConsumerDraft
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.heartbeats import reconcile_member, replaced
@@ -83,7 +84,7 @@ def read_subscription(group: ConsumerGroup, request: JoinGroupRequest) -> Consum
             return decode(ConsumerProtocolSubscription, request.protocols[0].metadata)
     except MalformedError:
         pass
-    text = f"Member {request.member_id}'s protocols are not supported."
+    text = f"{request.member_id} names no assignor that all members know"
     raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
 
 
@@ -93,7 +94,7 @@ def check_not_removed(
     """Refuse who was taken out and thinks to have something still: others may have it, and it must hear of that."""
     is_new = request.group_instance_id is None and request.member_id not in group.members
     if request.member_id and is_new and subscription.owned_partitions:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {request.member_id} is not a member of the group any more.")
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"{request.member_id} has gone from the group meanwhile")
 
 
 def supports(group: ConsumerGroup, names: set[str]) -> bool:
@@ -187,7 +188,10 @@ def classic_member(group: ConsumerGroup, member_id: str, instance_id: str | None
     """Who it is, in the generation that it says."""
     member = identified(group, member_id, instance_id)
     if member.classic is None:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} does not use the classic protocol.")
+        raise Refused(
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            f"{member_id} speaks the consumer protocol, and this is a request of the classic one",
+        )
     if generation != member.epoch:
         raise Refused(
             ErrorCode.ILLEGAL_GENERATION,
@@ -248,7 +252,7 @@ def leave(draft: ConsumerDraft, event: LeaveRequested) -> None:
         errors.append(error)
         if member is not None:
             gone[member.member_id] = member
-    remove(draft, gone.values(), f"it has left; client reason: {reason_of(event.members)}")
+    remove(draft, gone.values(), f"it has left{as_said(reasons_of(event.members))}")
     draft.reply(event.ticket, errors)
 
 
@@ -260,6 +264,5 @@ def who_leaves(group: ConsumerGroup, identity: MemberIdentity) -> tuple[int, Con
         return refused.code, None
 
 
-def reason_of(members: Sequence[MemberIdentity]) -> str:
-    """What the clients say of it (KIP-800)."""
-    return ", ".join(dict.fromkeys(member.reason or "not provided" for member in members))
+def reasons_of(members: Sequence[MemberIdentity]) -> str:
+    return ", ".join(dict.fromkeys(member.reason for member in members if member.reason))

@@ -187,7 +187,7 @@ class ConsumerGroups:
 
 def not_found(group_id: str, classic: ClassicGroup | None) -> str:
     """Why a member cannot be in the group."""
-    return f"Group {group_id} not found." if classic is None else f"Group {group_id} is not a consumer group."
+    return f"there is no group {group_id}" if classic is None else f"group {group_id} is of another protocol"
 
 
 def stand_in(group: ConsumerGroup) -> ClassicGroup:

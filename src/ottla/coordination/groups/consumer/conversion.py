@@ -136,7 +136,7 @@ def read(
         subscription = decode(ConsumerProtocolSubscription, metadata)
         given = decode(ConsumerProtocolAssignment, member.assignment) if member.assignment else None
     except MalformedError:
-        raise not_upgraded(classic, "the embedded consumer protocol is malformed") from None
+        raise not_upgraded(classic, "what a member says of its subscription cannot be read") from None
     if given is None:
         return subscription, ()
     if given.user_data and classic.protocol_name not in STATELESS:

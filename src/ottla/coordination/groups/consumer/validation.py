@@ -40,7 +40,7 @@ def check_request(request: Request, version: int, assignors: Sequence[str]) -> N
     if request.server_assignor is not None and request.server_assignor not in assignors:
         raise Refused(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
-            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(assignors)}.",
+            f"group.remote.assignor = {request.server_assignor}: not one of {', '.join(assignors)}",
         )
     if request.subscribed_topic_regex and request.member_epoch not in (LEAVING, LEAVING_FOR_A_WHILE):
         check_regex(request.subscribed_topic_regex)
@@ -53,7 +53,7 @@ def check_regex(regex: str) -> None:
     except SyntaxFault as fault:
         raise Refused(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {fault}.",
+            f"subscribed topics `{regex}`: this is no regular expression: {fault}",
         ) from None
 
 
@@ -92,7 +92,7 @@ def known_member(group: ConsumerGroup, member_id: str) -> ConsumerMember:
     """A member by its id."""
     member = group.members.get(member_id)
     if member is None:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group.group_id} knows nobody called {member_id}")
     return member
 
 

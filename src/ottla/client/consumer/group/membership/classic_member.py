@@ -66,7 +66,7 @@ class ClassicMember:
 
     def request_rejoin(self, reason: str, *, resubscribed: bool = False) -> None:
         """Have the member join anew, whatever its state; once `resubscribed`, not with what it would have said before."""
-        self._tell(logging.INFO, f"Request joining group due to: {reason}")
+        self._tell(logging.INFO, f"wants to join: {reason}")
         self._rejoin_reason = reason
         if resubscribed:
             self._protocols = None

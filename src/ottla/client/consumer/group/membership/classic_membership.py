@@ -230,7 +230,7 @@ class ClassicMembership(ClassicMember):
             return self._join_refused("JoinGroup", sent, code, now)
         self._move(E.JOINED)
         self.generation = Generation(answer.generation_id, answer.member_id, answer.protocol_name)
-        self._tell(logging.INFO, f"Successfully joined group with generation {self.generation}")
+        self._tell(logging.INFO, f"joined: {self.generation}")
         self.heartbeat.start(now)
         self._counts = None
         if answer.leader == answer.member_id:
@@ -250,7 +250,7 @@ class ClassicMembership(ClassicMember):
         if answer.error_code:
             return self._join_refused("SyncGroup", sent, answer.error_code, now)
         self._move(E.SYNCED)
-        self._tell(logging.INFO, f"Successfully synced group in generation {self.generation}")
+        self._tell(logging.INFO, f"knows what it is given: {self.generation}")
         self._assigned = Assigned(self.generation, answer.assignment, self._counts)
         self._protocols = None
         return None
@@ -292,7 +292,7 @@ class ClassicMembership(ClassicMember):
         self, member: str, reason: str, now: float, *, busy: bool = False, until: float = FOREVER
     ) -> None:
         message = requests.leave(self._config.group_id or "", member, reason)
-        text = f"Member {member} sending LeaveGroup request to coordinator {WHERE} due to {reason}"
+        text = f"{member} leaves, by LeaveGroup to {WHERE}: {reason}"
         self._farewell.say(Word(message, text, reason), now, busy=busy, until=until)
 
     def _hear_farewell(self, answer: Any, now: float) -> str | None:

@@ -206,7 +206,7 @@ class ConsumerMembership(ConsumerMember):
         self.epoch = message.member_epoch
         self.last_generation = self.generation
         if joined:
-            self._tell(logging.INFO, f"Successfully joined group with member epoch {self.epoch} as {self.member_id}")
+            self._tell(logging.INFO, f"joined, with member epoch {self.epoch} as {self.member_id}")
             self.heartbeat.start(now)
         else:
             self.heartbeat.received(now)
