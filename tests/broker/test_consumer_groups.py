@@ -106,7 +106,7 @@ def test_each_kind_of_group_is_described_by_its_own_request(wire: Wire, broker: 
     beat(wire)
     with Membership(broker.bootstrap_servers, group="old") as member:
         member.join()
-        assert describe(wire, "g", 6).error_message == "Group g is not a classic group."
+        assert describe(wire, "g", 6).error_message == "group g is of another protocol"
         assert describe(wire, "g", 5).group_state == "Dead"
         assert told(wire, "old").error_message == "group old is of another protocol"
         assert told(wire, "none").error_message == "there is no group none"
