@@ -53,6 +53,20 @@ def look_options(command: F) -> F:
     return command
 
 
+def printer(
+    form: str, keys: bool, in_json: bool, condition_text: str | None
+) -> Callable[[Consumer, int | None, End | None], None]:
+    """What prints so many of the records that are meant, or those up to an end; what of its options makes no sense is told now."""
+    render = renderer(form, keys=keys, in_json=in_json)
+    is_meant = None if condition_text is None else condition(condition_text)
+
+    def prints(consumer: Consumer, count: int | None, end: End | None) -> None:
+        sys.stdout.buffer.write(heading_of(form))
+        print_records(consumer, render, count, None, end, is_meant=is_meant)
+
+    return prints
+
+
 @records.command()
 @look_options
 def head(
@@ -67,11 +81,9 @@ def head(
     settings: tuple[str, ...],
 ) -> None:
     """Print the oldest records of topics, and end."""
-    render = renderer(form, keys=keys, in_json=in_json)
-    is_meant = None if condition_text is None else condition(condition_text)
+    prints = printer(form, keys, in_json, condition_text)
     with from_first_to_last(bootstrap_server, settings, topics, partition) as (consumer, _, end):
-        sys.stdout.buffer.write(heading_of(form))
-        print_records(consumer, render, count, None, end, is_meant=is_meant)
+        prints(consumer, count, end)
 
 
 @records.command()
@@ -90,12 +102,9 @@ def tail(
     follow: bool,
 ) -> None:
     """Print the latest records of topics, so many of each partition, and end."""
-    render = renderer(form, keys=keys, in_json=in_json)
-    is_meant = None if condition_text is None else condition(condition_text)
+    prints = printer(form, keys, in_json, condition_text)
     with of_topics(bootstrap_server, settings, topics, partition, Beginning(tail=count)) as (consumer, chosen):
-        sys.stdout.buffer.write(heading_of(form))
-        end = None if follow else End(consumer, chosen)
-        print_records(consumer, render, None, None, end, is_meant=is_meant)
+        prints(consumer, None, None if follow else End(consumer, chosen))
 
 
 @records.command("count")
