@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from ottla.coordination.cluster.config_change import DELETE, SET
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.describe_configs import DescribeConfigsResourceResult
@@ -14,7 +15,6 @@ LOGGER_RESOURCE = 8
 LOGGER_SOURCE = 6
 """Where the level of a logger has its value from, as the protocol counts them."""
 ROOT = "ottla"
-SET, DELETE = 0, 1
 LEVELS: Mapping[str, int] = {
     "TRACE": 5,
     "DEBUG": logging.DEBUG,

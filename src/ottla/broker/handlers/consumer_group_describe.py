@@ -8,6 +8,7 @@ from ottla.broker.access import denied
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.groups.consumer.consumer_groups import not_found
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.member import ConsumerMember, TopicIdPartition, by_topic
@@ -71,8 +72,7 @@ def described(node: BrokerNode, call: Call, group_id: str, with_operations: bool
     except KafkaError as error:
         return DescribedGroup(code_of(node, group_id, error), group_id=group_id)
     if not isinstance(group, ConsumerGroup):
-        text = f"there is no group {group_id}" if group is None else f"group {group_id} is of another protocol"
-        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, group_id)
+        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, not_found(group_id, group), group_id)
     image = node.topics.image()
     return DescribedGroup(
         group_id=group_id,

@@ -10,6 +10,7 @@ from ottla.broker.requests.call import Call
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.member import ClassicMember
 from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.consumer.consumer_groups import not_found
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.acl import Operation, ResourceType
@@ -50,8 +51,7 @@ def described(node: BrokerNode, call: Call, group_id: str) -> DescribedGroup:
     except KafkaError as error:
         return DescribedGroup(code_of(node, group_id, error), group_id=group_id)
     if group is None or isinstance(group, ConsumerGroup):
-        why = f"there is no group {group_id}" if group is None else f"group {group_id} is of another protocol"
-        return unknown(version, group_id, why)
+        return unknown(version, group_id, not_found(group_id, group))
     return DescribedGroup(
         group_id=group_id,
         group_state=str(group.state),

@@ -11,6 +11,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listener_settings import PREFIX, table
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Option, convert, options_of
+from ottla.coordination.cluster.config_change import DELETE, SET
 
 ALL_BROKERS = ""
 """The name under which settings are changed for every broker of the cluster."""
@@ -31,8 +32,6 @@ DYNAMIC = {
 partitions."""
 
 
-SET, DELETE = 0, 1
-"""What is done to a setting that may be changed; the other operations are for lists, and these are none."""
 OF_LISTENERS = ("ssl.keystore.", "ssl.truststore.", "ssl.key.")
 """How the settings of a listener begin that may be changed."""
 
@@ -59,7 +58,10 @@ class Settings:
         self.for_all = changed.get(ALL_BROKERS, {})
 
     def wished(self, broker: str, changes: Iterable[Any], *, replaces: bool) -> Settings:
-        """The same where a broker, or all by an empty name, is changed as a request says."""
+        """The same where a broker, or all by an empty name, is changed as a request says.
+
+        The operations that are for lists do nothing here: none of these settings is one.
+        """
         is_for_all = broker == ALL_BROKERS
         configs = {} if replaces else dict(self.for_all if is_for_all else self.own)
         for change in changes:

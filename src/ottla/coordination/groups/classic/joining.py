@@ -12,7 +12,7 @@ from dataclasses import replace
 from ottla.coordination.groups.classic.answers import join_refused, joined
 from ottla.coordination.groups.classic.draft import SESSION, ClassicDraft
 from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import ClassicMember, Protocols, as_said
+from ottla.coordination.groups.classic.member import ClassicMember, Protocols, as_named, as_said
 from ottla.coordination.groups.classic.notes import MemberIdGiven
 from ottla.coordination.groups.classic.rebalancing import maybe_complete_join, rebalance_or_complete_join
 from ottla.coordination.groups.classic.state import ClassicGroupState
@@ -117,8 +117,7 @@ def add_member(draft: ClassicDraft, event: JoinRequested, member_id: str) -> Non
     draft.group = group.with_member(member).changed(has_new_member=True)
     # Until its first answer it cannot send heartbeats, and nobody could tell whether it is still there.
     draft.schedule(SESSION, draft.config.new_member_join_timeout, member_id)
-    instance = request.group_instance_id
-    name = member_id if instance is None else f"{member_id}, which is instance {instance},"
+    name = as_named(member_id, request.group_instance_id)
     rebalance_or_complete_join(draft, f"{name} joins{as_said(request.reason)}")
 
 

@@ -63,6 +63,11 @@ def listed(members: Sequence[str], most: int = 10) -> str:
     return ", ".join(members[:most]) + more
 
 
+def as_named(member_id: str, instance_id: str | None) -> str:
+    """A member as the beginning of a sentence, with its instance where it has one."""
+    return member_id if instance_id is None else f"{member_id}, which is instance {instance_id},"
+
+
 def as_said(reason: str | None) -> str:
     """What a client says of its coming or going (KIP-800), behind what it did; nothing where it says nothing."""
     return f": {reason}" if reason else ""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ottla.coordination.groups.classic.answers import join_refused, joined, sync_refused
 from ottla.coordination.groups.classic.draft import SESSION, ClassicDraft
 from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import CONSUMER, ClassicMember, as_said
+from ottla.coordination.groups.classic.member import CONSUMER, ClassicMember, as_named, as_said
 from ottla.coordination.groups.classic.notes import InstanceReplaced
 from ottla.coordination.groups.classic.rebalancing import rebalance_or_complete_join
 from ottla.coordination.groups.classic.state import ClassicGroupState
@@ -41,7 +41,7 @@ def replace_instance(draft: ClassicDraft, event: JoinRequested, old: ClassicMemb
     ):
         welcome_back(draft, event, new, before.leader)
     else:
-        name = f"{new.member_id}, which is instance {new.instance_id},"
+        name = as_named(new.member_id, new.instance_id)
         rebalance_or_complete_join(draft, f"{name} joins again{as_said(event.request.reason)}")
 
 

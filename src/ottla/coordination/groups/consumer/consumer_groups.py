@@ -185,9 +185,9 @@ class ConsumerGroups:
         return together([draft.decision(), step.decision()])
 
 
-def not_found(group_id: str, classic: ClassicGroup | None) -> str:
-    """Why a member cannot be in the group."""
-    return f"there is no group {group_id}" if classic is None else f"group {group_id} is of another protocol"
+def not_found(group_id: str, other: ClassicGroup | ConsumerGroup | None) -> str:
+    """Why a group of one protocol is not there; `other` is what has its id."""
+    return f"there is no group {group_id}" if other is None else f"group {group_id} is of another protocol"
 
 
 def stand_in(group: ConsumerGroup) -> ClassicGroup:
