@@ -7,6 +7,8 @@ from pathlib import Path
 
 from tests.repository.readme import BLOCK, ROOT, Reader
 
+ANY_LINES = r"(?:.*\n)?"
+
 
 def blocks_of(page: str) -> list[tuple[str, str]]:
     """The blocks of a page of docs/: language and text, in their order."""
@@ -43,5 +45,8 @@ def write(block: str, folder: Path) -> None:
 
 
 def pattern(block: str) -> re.Pattern[str]:
-    """What has to be in the output."""
-    return re.compile(".*".join(re.escape(part) for part in block.rstrip("\n").split("…")), re.DOTALL)
+    """What has to be in the output: `…` is anything, and as a line of its own any lines, or none."""
+    lines = (
+        ANY_LINES if line == "…\n" else ".*".join(map(re.escape, line.split("…"))) for line in block.splitlines(True)
+    )
+    return re.compile("".join(lines), re.DOTALL)
