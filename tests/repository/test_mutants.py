@@ -12,6 +12,7 @@ import pytest
 from tools.mutants.mutations import mutants
 from tools.mutants.rooms import ROOMS, ROOT, chosen, modules_of
 from tools.mutants.score import Entry, Survivor, known_as_equivalent, read, told, without_equivalent, write
+from tools.mutants.witness import IMPORTING, Witness
 
 
 def changes(source: str) -> list[str]:
@@ -107,6 +108,19 @@ def test_what_is_kept_as_no_mistake_is_still_in_the_source_with_a_reason_and_is_
         assert without_equivalent(name, source, found, known_as_equivalent()) == []
 
 
+def test_what_a_module_and_the_bodies_of_its_classes_say_concerns_every_test(tmp_path: Path) -> None:
+    witness = Witness(tmp_path, tmp_path / "reached")
+    witness.test = "the first that loads it"
+    code = compile("class A:\n    x = 1\ndef f():\n    return 1\nf()\n", f"{tmp_path}/ottla/m.py", "exec")
+    before = sys.gettrace()
+    sys.settrace(witness.enter)
+    try:
+        exec(code, {"__name__": "m"})
+    finally:
+        sys.settrace(before)
+    assert [witness.reached.lines["m.py", line] for line in (2, 4)] == [{IMPORTING}, {witness.test}]
+
+
 @pytest.mark.house
 def test_a_mistake_that_a_test_notices_and_one_that_none_does(tmp_path: Path) -> None:
     """The whole of it: two lines of which one is well looked after, in a process of its own as `make mutants` runs."""
@@ -114,7 +128,10 @@ def test_a_mistake_that_a_test_notices_and_one_that_none_does(tmp_path: Path) ->
         "from pathlib import Path; import sys\n"
         "from tools.mutants import rooms, __main__ as main\n"
         "rooms.ROOMS['records'] = rooms.Room(('records/murmur2.py',), ('records/test_murmur2.py',))\n"
-        "sys.argv[1:] = ['records/murmur2.py', '--sample', '4', '--jobs', '2', '--dry']\n"
+        "rooms.ROOMS['client/consumer'] = rooms.Room(('client/consumer/subscription_state.py',),"
+        " ('client/consumer/test_subscription_state.py',))\n"
+        "loaded_by_a_conftest = 'client/consumer/subscription_state.py:44'\n"
+        "sys.argv[1:] = ['records/murmur2.py', loaded_by_a_conftest, '--sample', '4', '--jobs', '2', '--dry']\n"
         "main.main()\n"
     )
     run = subprocess.run(
@@ -122,3 +139,4 @@ def test_a_mistake_that_a_test_notices_and_one_that_none_does(tmp_path: Path) ->
     )
     assert run.returncode == 0, run.stderr
     assert "records/murmur2.py: 4 of 4 noticed" in run.stdout
+    assert "client/consumer/subscription_state.py: 1 of 1 noticed" in run.stdout

@@ -39,6 +39,7 @@ ROOMS: dict[str, Room] = {
     "protocol": Room(
         ("protocol/*.py",),
         (
+            "protocol/test_acl.py",
             "protocol/test_codec.py",
             "protocol/test_consumer_protocol.py",
             "protocol/test_conversation.py",

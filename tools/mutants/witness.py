@@ -8,6 +8,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -44,7 +45,8 @@ class Witness:
         self.test = IMPORTING
         self.reached = Reached({}, defaultdict(set), [])
 
-    def pytest_configure(self) -> None:
+    def pytest_load_initial_conftests(self) -> None:
+        """Conftests load modules, whose tables would pass for lines that nobody comes by."""
         threading.settrace(self.enter)
         sys.settrace(self.enter)
 
@@ -53,7 +55,8 @@ class Witness:
         if not file.startswith(self.prefix):
             return None
         name, lines = file[len(self.prefix) :], self.reached.lines
-        at_import = frame.f_code.co_name == "<module>"
+        # Modules and the bodies of classes are run by whoever comes first: all who come later depend on them.
+        at_import = not frame.f_code.co_flags & CO_OPTIMIZED
 
         def line(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line":
