@@ -60,7 +60,7 @@ def fetch(log: Log, offset: int, *, committed: bool) -> Answer:
         return Answer({}, offset)
     data = memoryview(os.pread(piece.file.fileno(), piece.size, piece.position))
     answer = SimpleNamespace(records=data, high_watermark=log.end_offset, aborted_transactions=aborted)
-    fetched = CompletedFetch(TopicPartition("t", 0), offset, answer)
+    fetched = CompletedFetch(TopicPartition("t", 0), offset, answer, -1)
     columns = fetched.decode(offset, None, check_crcs=True, with_headers=True)
     rows = {columns.offsets[row]: columns.value(row) for row in range(columns.count)}
     assert len(rows) == columns.count

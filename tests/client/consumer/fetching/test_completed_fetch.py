@@ -16,18 +16,19 @@ from ottla.records.columns import Columns
 A = TopicPartition("t", 0)
 
 
-def batch(base_offset: int, count: int, epoch: int) -> bytes:
+def batch(base_offset: int, count: int, epoch: int, *, producer_id: int = -1) -> bytes:
     builder = BatchBuilder()
     for n in range(count):
         builder.append(1000, None, b"%d" % (base_offset + n))
-    data = bytearray(builder.build())
+    data = bytearray(builder.build(producer_id, transactional=producer_id >= 0))
     stamp(data, 0, base_offset, epoch)
     return bytes(data)
 
 
-def fetched(*batches: bytes, offset: int = 10) -> CompletedFetch:
-    answer = SimpleNamespace(records=memoryview(b"".join(batches)), high_watermark=-1, aborted_transactions=None)
-    return CompletedFetch(A, offset, answer)
+def fetched(*batches: bytes, offset: int = 10, high_watermark: int = -1) -> CompletedFetch:
+    records = memoryview(b"".join(batches))
+    answer = SimpleNamespace(records=records, high_watermark=high_watermark, aborted_transactions=None)
+    return CompletedFetch(A, offset, answer, -1)
 
 
 def taken(fetch: CompletedFetch, most: int) -> list[int]:
@@ -63,8 +64,8 @@ def damaged(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
-def decoded(fetch: CompletedFetch, offset: int) -> list[bytes | None]:
-    pieces = fetch.decode_all(offset, None, check_crcs=True, with_headers=True)
+def decoded(fetch: CompletedFetch, offset: int, end: int | None = None) -> list[bytes | None]:
+    pieces = fetch.decode_all(offset, end, check_crcs=True, with_headers=True)
     return [value for columns in pieces for value in values(columns)]
 
 
@@ -94,6 +95,42 @@ def test_a_batch_that_leapt_ahead_is_passed_over_by_who_sought_behind_it() -> No
     with pytest.raises(CorruptRecordError, match=r"t-0, offset 10: .*; seek to offset 12 to go on without it"):
         fetch.decode(10, None, check_crcs=True, with_headers=True)
     assert decoded(fetch, 12) == [b"12", b"13"]
+
+
+def test_records_from_offset_0_on_are_found_behind_one_that_leapt_ahead() -> None:
+    assert decoded(fetched(batch(1000, 2, 3), batch(0, 1, 3), batch(1, 1, 3), offset=0), 0) == [b"0", b"1"]
+
+
+def test_who_seeks_behind_damage_that_is_all_there_is_is_told_that_nothing_reaches_so_far() -> None:
+    with pytest.raises(CorruptRecordError, match="bytes fetched at offset 12 hold no whole batch that reaches it"):
+        decoded(fetched(damaged(batch(10, 2, 3))), 12)
+
+
+def test_nothing_is_decoded_where_nothing_is_wanted() -> None:
+    assert decoded(fetched(damaged(batch(10, 2, 3))), 10, end=10) == []
+
+
+def test_what_is_wanted_may_end_within_a_batch() -> None:
+    assert decoded(fetched(batch(10, 5, 3)), 10, end=12) == [b"10", b"11"]
+
+
+def test_in_a_log_that_was_empty_a_batch_far_ahead_is_damage() -> None:
+    assert decoded(fetched(batch(1000, 1, 3), offset=0), 0) == [b"1000"], "nobody says where it ends"
+    with pytest.raises(CorruptRecordError, match="t-0, offset 0: "):
+        decoded(fetched(batch(1000, 1, 3), offset=0, high_watermark=0), 0)
+
+
+def test_what_was_aborted_is_left_out() -> None:
+    fetch = fetched(batch(10, 1, 3, producer_id=7), batch(11, 1, 3, producer_id=8))
+    fetch.answer.aborted_transactions = [SimpleNamespace(producer_id=7, first_offset=10)]
+    assert decoded(fetch, 10) == [b"11"]
+
+
+def test_records_bear_their_headers() -> None:
+    builder = BatchBuilder()
+    builder.append(1000, None, b"v", [("h", b"1")])
+    [record] = fetched(builder.build(), offset=0).fetch_records(1, 0, None, True, (None, None))
+    assert list(record.headers) == [("h", b"1")]
 
 
 def test_an_empty_answer_has_nothing_to_decode() -> None:

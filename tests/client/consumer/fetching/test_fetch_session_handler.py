@@ -14,6 +14,7 @@ from ottla.client.consumer.fetching.fetch_session_handler import (
     PartitionData,
     SessionFetch,
     add_session,
+    farewell,
 )
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
@@ -51,7 +52,12 @@ def test_a_topic_that_was_made_anew_replaces_the_old_one() -> None:
 
 
 def test_topics_by_name_and_by_id_do_not_share_a_session() -> None:
-    assert in_session().plan({A: want(0, NO_ID)}) == SessionFetch(5, 0, {A: want(0, NO_ID)}, ())
+    for wanted in ({A: want(0, NO_ID)}, {A: want(), B: want(0, NO_ID)}):
+        assert in_session().plan(wanted) == SessionFetch(5, 0, wanted, ())
+
+
+def test_a_session_is_ended_without_waiting_for_records() -> None:
+    assert farewell(5) == FetchRequest(max_wait_ms=0, min_bytes=0, session_id=5, session_epoch=-1)
 
 
 def test_a_broker_without_room_is_told_all_each_time() -> None:

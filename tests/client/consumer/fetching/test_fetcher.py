@@ -12,13 +12,21 @@ from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.consumer.config import read_consumer_settings
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.events import Buffered, FetchCompleted, FetchSent, HandedOut
 from ottla.client.consumer.fetching.fetcher import Fetcher
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
 from ottla.clock import ManualClock
-from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, LogTruncationError, OffsetOutOfRangeError
-from ottla.model import EARLIEST, TopicPartition
+from ottla.errors import (
+    CorruptRecordError,
+    ErrorCode,
+    KafkaError,
+    LogTruncationError,
+    OffsetOutOfRangeError,
+    UnsupportedVersionError,
+)
+from ottla.model import EARLIEST, FOREVER, TopicPartition
 from ottla.network.selector import Selector
 from ottla.protocol.apis import APIS
 from ottla.protocol.headers import RequestHeader
@@ -39,6 +47,8 @@ from ottla.protocol.messages.offset_for_leader_epoch import (
 )
 from ottla.records.batch import stamp
 from ottla.records.builder import BatchBuilder
+from ottla.records.control import ControlType
+from ottla.records.end_marker import EndMarker, encode_end_marker
 from ottla.trace import EventStream
 from tests.client.fake_selector import FakeSelector
 
@@ -73,6 +83,9 @@ class Story:
         """Each request with the node it went to."""
         self.session_id = 0
         """The session that the broker offers."""
+        self.silent = False
+        self.refusal: FetchResponse | None = None
+        """What a fetch is answered as a whole."""
         self.ends: dict[int, EpochEndOffset] = {}
         """What the broker answers of where an epoch ended."""
         self.asked_of_epochs: list[OffsetForLeaderEpochRequest] = []
@@ -90,7 +103,8 @@ class Story:
         )
         self.client = ConsumerNetworkClient(network, request_timeout_ms=30_000)
         self.subscriptions = SubscriptionState(reset)
-        self.fetcher = Fetcher(config, self.client, self.subscriptions, backoff, EventStream())
+        self.events = EventStream()
+        self.fetcher = Fetcher(config, self.client, self.subscriptions, backoff, self.events)
         self.subscriptions.assign(assigned)
         self.metadata.want("t", 0)
         for tp in assigned:
@@ -122,10 +136,12 @@ class Story:
                 return OffsetForLeaderEpochResponse(topics=[OffsetForLeaderTopicResult("t", ends)])
         raise AssertionError(request)
 
-    def fetch(self, request: FetchRequest) -> FetchResponse:
+    def fetch(self, request: FetchRequest) -> FetchResponse | None:
         asked = {part.partition: part.fetch_offset for topic in request.topics for part in topic.partitions}
         self.fetches.append(asked)
         self.sent.append((cast(int, self.broker.requests[-1][0]), request))
+        if self.silent or self.refusal:
+            return self.refusal
         answers = []
         for index in asked:
             part = self.partitions.get(index, data())
@@ -141,6 +157,13 @@ class Story:
             self.client.poll(0.05)
             if self.fetcher.completed_fetches:
                 return
+
+    def reach_a_fetch(self) -> None:
+        """Poll until the broker has been asked once more."""
+        before = len(self.fetches)
+        while len(self.fetches) == before:
+            self.fetcher.send_fetches()
+            self.client.poll(0.05)
 
     def new_leader(self) -> None:
         """Another leader is known."""
@@ -190,7 +213,7 @@ def test_a_moved_leader_is_looked_for_and_asked_a_little_later() -> None:
     story.poll()
     version = story.metadata.version
     assert story.values() == []
-    assert story.subscriptions.next_retry(story.clock.monotonic()) > 0
+    assert 0 < story.subscriptions.next_retry(story.clock.monotonic()) < FOREVER
     story.partitions[0] = data(batch(0))
     story.poll(20)
     assert story.metadata.version > version
@@ -254,6 +277,20 @@ def test_a_damaged_batch_leaves_the_position_of_columns_too() -> None:
     assert (story.position(A), story.position(B)) == (3, 0)
 
 
+def test_damage_is_told_before_what_has_arrived_since() -> None:
+    story = Story(A, B)
+    damaged = bytearray(batch(0))
+    damaged[70] ^= 1
+    story.partitions = {0: data(batch(0)), 1: data(bytes(damaged))}
+    story.poll()
+    story.fetcher.collect_columns(None, with_headers=False)
+    story.partitions[0] = data(batch(3))
+    story.poll()
+    with pytest.raises(CorruptRecordError, match="t-1, offset 0"):
+        story.fetcher.collect_columns(None, with_headers=False)
+    assert [tp for tp, _ in story.fetcher.collect_columns(None, with_headers=False)] == [A]
+
+
 def test_damage_is_not_told_to_who_reads_elsewhere_by_now() -> None:
     story = Story(A, B)
     damaged = bytearray(batch(0))
@@ -262,6 +299,17 @@ def test_damage_is_not_told_to_who_reads_elsewhere_by_now() -> None:
     story.poll()
     story.fetcher.collect_columns(None, with_headers=False)
     story.subscriptions.seek(B, 3)
+    assert story.fetcher.collect_columns(None, with_headers=False) == []
+
+
+def test_damage_is_not_told_of_what_is_not_assigned_any_more() -> None:
+    story = Story(A, B)
+    damaged = bytearray(batch(0))
+    damaged[70] ^= 1
+    story.partitions = {0: data(batch(0)), 1: data(bytes(damaged))}
+    story.poll()
+    story.fetcher.collect_columns(None, with_headers=False)
+    story.subscriptions.assign([A])
     assert story.fetcher.collect_columns(None, with_headers=False) == []
 
 
@@ -283,6 +331,43 @@ def test_an_answer_without_a_whole_batch_is_an_error_rather_than_an_endless_loop
 
 
 @pytest.mark.behaviour("C2")
+def test_columns_pass_over_what_is_paused_and_leave_it_there() -> None:
+    story = Story(A, B)
+    story.partitions = {0: data(batch(0)), 1: data(batch(0))}
+    story.poll()
+    story.subscriptions.state(A).paused = True
+    assert [tp for tp, _ in story.fetcher.collect_columns(None, with_headers=False)] == [B]
+    story.subscriptions.state(A).paused = False
+    assert [tp for tp, _ in story.fetcher.collect_columns(None, with_headers=False)] == [A]
+
+
+def test_who_was_read_as_columns_goes_to_the_back_with_the_epoch_of_its_last_record() -> None:
+    story = Story(A, B)
+    story.partitions = {0: data(batch(0))}
+    story.poll()
+    story.fetcher.collect_columns(None, with_headers=False)
+    assert story.subscriptions.state(A).epoch == 0
+    assert story.subscriptions.fetchable(story.clock.monotonic(), ()) == [B, A]
+
+
+@pytest.mark.parametrize(("stable", "readable"), [(0, 0), (7, 7), (-1, 100)])
+def test_readers_of_committed_records_may_read_to_the_last_stable_offset_where_it_is_told(
+    stable: int, readable: int
+) -> None:
+    story = Story(A, isolation_level="read_committed")
+    story.partitions[0] = PartitionData(high_watermark=100, last_stable_offset=stable)
+    story.reach_a_fetch()
+    assert story.subscriptions.state(A).readable_to == readable
+
+
+def test_a_log_that_its_broker_cannot_read_is_damage() -> None:
+    story = Story(A)
+    story.partitions[0] = data(error=ErrorCode.CORRUPT_MESSAGE)
+    story.poll()
+    with pytest.raises(CorruptRecordError, match="t-0, offset 0: the broker's log is damaged there"):
+        story.values()
+
+
 def test_columns_are_taken_whole_and_the_next_fetches_leave_before_they_are_decoded() -> None:
     story = Story(A, B)
     story.partitions = {0: data(batch(0)), 1: data(batch(0), batch(3))}
@@ -295,12 +380,16 @@ def test_columns_are_taken_whole_and_the_next_fetches_leave_before_they_are_deco
     assert story.fetches[-1] == {0: 3, 1: 6}
 
 
-def test_columns_can_be_bounded_by_bytes() -> None:
+@pytest.mark.parametrize(
+    ("bound", "portions"),
+    [(1, [[A], [B]]), (2 * len(batch(0)) - 1, [[A], [B]]), (2 * len(batch(0)), [[A, B], []])],
+)
+def test_columns_can_be_bounded_by_bytes(bound: int, portions: list[list[TopicPartition]]) -> None:
     story = Story(A, B)
     story.partitions = {0: data(batch(0)), 1: data(batch(0))}
     story.poll()
-    assert [tp for tp, _ in story.fetcher.collect_columns(1, with_headers=False)] == [A]
-    assert [tp for tp, _ in story.fetcher.collect_columns(1, with_headers=False)] == [B]
+    taken = [story.fetcher.collect_columns(bound, with_headers=False) for _ in range(2)]
+    assert [[tp for tp, _ in chunks] for chunks in taken] == portions
 
 
 def test_records_and_columns_can_be_taken_in_turn() -> None:
@@ -324,12 +413,93 @@ def test_what_arrives_for_a_position_that_moved_meanwhile_is_dropped() -> None:
 
 def test_a_lost_connection_is_not_the_users_problem() -> None:
     story = Story(A)
+    story.session_id = 7
+    story.reach_a_fetch()
+    story.silent = True
+    story.reach_a_fetch()
+    story.silent = False
     story.partitions[0] = data(batch(0))
-    story.poll(3)
-    story.fetcher.send_fetches()
-    cast(FakeSelector, story.client.client._selector).end(1, "reset")
+    story.broker.end(1, "reset")
     story.poll(40)
     assert story.values() == [0, 1, 2]
+    assert (story.sent[-1][1].session_id, story.sent[-1][1].session_epoch) == (7, 0), "nobody knows what was heard"
+
+
+def test_a_broker_that_cannot_be_asked_at_all_is_the_users_problem() -> None:
+    story = Story(A)
+    answer = story.broker.handler
+    no_fetch = ApiVersionsResponse(api_keys=[ApiVersion(3, 0, 12), ApiVersion(18, 0, 3)])
+    story.broker.handler = lambda header, request: (
+        no_fetch if isinstance(request, ApiVersionsRequest) else answer(header, request)
+    )
+    with pytest.raises(UnsupportedVersionError, match="Fetch"):
+        story.poll(40)
+
+
+def test_after_a_refusal_of_the_whole_the_partitions_are_asked_for_a_little_later() -> None:
+    story = Story(A)
+    story.refusal = FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    story.reach_a_fetch()
+    assert 0 < story.subscriptions.next_retry(story.clock.monotonic()) < FOREVER
+    story.refusal = None
+    story.partitions[0] = data(batch(0))
+    story.poll(20)
+    assert story.values() == [0, 1, 2]
+
+
+def test_a_broker_that_is_being_connected_to_is_asked_along() -> None:
+    story = Story(A)
+    while 1 not in story.metadata.cluster.nodes:
+        story.client.poll(0.05)
+    assert not story.client.client.ready(story.metadata.cluster.nodes[1], story.clock.monotonic())
+    assert story.fetcher.send_fetches() == 1
+
+
+def test_what_was_passed_over_without_a_record_is_told_once() -> None:
+    story = Story(A)
+    assert not story.fetcher.take_passed()
+    marker = bytearray(encode_end_marker(7, 0, EndMarker(ControlType.COMMIT, 0), 1000))
+    stamp(marker, 0, 0, 0)
+    story.partitions[0] = data(bytes(marker))
+    story.poll()
+    assert story.values() == []
+    assert (story.position(), story.fetcher.take_passed(), story.fetcher.take_passed()) == (1, True, False)
+
+
+def test_who_listens_hears_of_the_way_from_the_question_to_the_columns() -> None:
+    story = Story(A)
+    story.partitions[0] = data(batch(0))
+    with story.events.trace() as trace:
+        story.poll()
+        story.fetcher.collect_columns(None, with_headers=False)
+    told = [moment.event for moment in trace]
+    assert [type(event) for event in told] == [FetchSent, FetchCompleted, Buffered, FetchSent, HandedOut]
+    assert told[1] == FetchCompleted(1, len(batch(0)), "")
+    assert told[4] == HandedOut(A, 0, 3)
+
+
+def test_who_listens_hears_of_each_portion_of_records() -> None:
+    story = Story(A)
+    story.partitions[0] = data(batch(0))
+    story.poll()
+    with story.events.trace() as trace:
+        story.values(most=2)
+        story.values(most=2)
+    assert [moment.event for moment in trace] == [HandedOut(A, 0, 2), HandedOut(A, 2, 1)]
+
+
+def test_who_listens_hears_of_fetches_that_came_to_nothing() -> None:
+    story = Story(A)
+    with story.events.trace() as trace:
+        story.refusal = FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        story.reach_a_fetch()
+        story.silent, story.refusal = True, None
+        story.reach_a_fetch()
+        story.broker.end(1, "reset")
+        story.client.poll(0.05)
+    told = [moment.event for moment in trace if isinstance(moment.event, FetchCompleted)]
+    assert told[0] == FetchCompleted(1, 0, "UNKNOWN_SERVER_ERROR")
+    assert "reset" in told[1].error
 
 
 def test_the_leaders_epoch_travels_with_the_question() -> None:
@@ -337,7 +507,7 @@ def test_the_leaders_epoch_travels_with_the_question() -> None:
     asked: list[int] = []
     fetch = story.fetch
 
-    def note(request: FetchRequest) -> FetchResponse:
+    def note(request: FetchRequest) -> FetchResponse | None:
         asked.append(request.topics[0].partitions[0].current_leader_epoch)
         return fetch(request)
 
@@ -374,12 +544,10 @@ def test_a_paused_partition_leaves_the_session() -> None:
 def test_a_session_the_broker_forgot_is_begun_anew_at_once() -> None:
     story = Story(A)
     story.session_id = 7
-    story.poll(3)
-    told = story.fetch
-    lost = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    story.fetch = lambda request: (told(request), lost)[1]  # type: ignore[method-assign]
-    story.poll(1)
-    story.fetch = told  # type: ignore[method-assign]
+    story.reach_a_fetch()
+    story.refusal = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    story.reach_a_fetch()
+    story.refusal = None
     before = story.clock.monotonic()
     story.partitions[0] = data(batch(0))
     story.poll(2)
@@ -456,11 +624,12 @@ def test_a_position_with_an_epoch_is_held_against_the_log_before_it_is_read_from
     assert story.fetches == [{0: 1}]
 
 
-def test_what_waits_here_is_bounded_for_each_broker() -> None:
-    story = Story(A, B, fetch_max_bytes=200)
+@pytest.mark.parametrize("limit", [200, len(batch(0, size=100))])
+def test_what_waits_here_is_bounded_for_each_broker(limit: int) -> None:
+    story = Story(A, B, fetch_max_bytes=limit)
     story.partitions = {0: data(batch(0, size=100)), 1: data(high_watermark=100)}
     story.poll()
-    assert story.fetcher.buffered_bytes > story.fetcher.memory_limit_bytes == 200
+    assert story.fetcher.buffered_bytes >= story.fetcher.memory_limit_bytes == limit
     story.poll(1)
     assert story.fetches == [{0: 0, 1: 0}]
     assert len(story.values()) == 3
@@ -468,6 +637,24 @@ def test_what_waits_here_is_bounded_for_each_broker() -> None:
     story.poll(1)
     assert story.fetcher.buffered_bytes == 0
     assert len(story.fetches) == 2
+
+
+def test_no_more_is_asked_for_than_there_is_room_beside_what_waits_here() -> None:
+    story = Story(A, B, fetch_max_bytes=1000)
+    story.partitions = {0: data(batch(0)), 1: data(high_watermark=100)}
+    story.poll()
+    story.poll(1)
+    assert [request.max_bytes for _, request in story.sent] == [1000, 1000 - len(batch(0))]
+
+
+def test_what_has_arrived_of_a_paused_partition_waits_for_it() -> None:
+    story = Story(A, B)
+    story.partitions = {0: data(batch(0)), 1: data(batch(10))}
+    story.poll()
+    story.subscriptions.state(A).paused = True
+    assert story.values() == [10, 11, 12]
+    story.subscriptions.state(A).paused = False
+    assert story.values() == [0, 1, 2]
 
 
 def test_a_paused_partition_does_not_keep_its_memory_from_the_others() -> None:

@@ -34,7 +34,7 @@ class CompletedFetch:
         "tp",
     )
 
-    def __init__(self, tp: TopicPartition, fetch_offset: int, answer: Any, leader_epoch: int = -1) -> None:
+    def __init__(self, tp: TopicPartition, fetch_offset: int, answer: Any, leader_epoch: int) -> None:
         self.tp = tp
         self.leader_epoch = leader_epoch
         """Of the leader that was asked, or whose replica was; -1 when unknown."""
@@ -78,14 +78,13 @@ class CompletedFetch:
             columns = read(self.records, asked=self._asked)
         except CorruptRecordError as error:
             damage = first_damage(self.records, self._asked, self._below, offset, check_crcs)
-            if damage.after <= offset and damage.stop:
+            if damage.after <= offset:
                 # All of it lies before what was asked for.
                 self.records, self._asked = self.records[damage.stop :], 0
                 return self.decode(offset, end, check_crcs=check_crcs, with_headers=with_headers, only=only)
-            if damage.first > offset and damage.start:
-                good = read(self.records[: damage.start], asked=self._asked)
-                if good.next_offset > offset:
-                    return good  # What lies before comes first.
+            good = read(self.records[: damage.start], asked=self._asked)
+            if good.next_offset > offset:
+                return good  # What lies before comes first.
             raise CorruptRecordError(
                 f"{self.tp}, offset {max(damage.first, offset)}: {error}; "
                 f"seek to offset {damage.after} to go on without it"
@@ -114,7 +113,7 @@ class CompletedFetch:
         only: Collection[str] | None = None,
     ) -> Iterator[Columns]:
         """As `decode`, in as many pieces as it takes: one may hold no more than 2 GiB."""
-        left = self.size_bytes > 0 and (end is None or offset < end)
+        left = end is None or offset < end
         while left:  # at least once: where headers say that there is nothing, they may be wrong
             columns = self.decode(offset, end, check_crcs=check_crcs, with_headers=with_headers, only=only)
             offset = columns.next_offset

@@ -20,7 +20,7 @@ class FetchDamage(NamedTuple):
     start: int
     """Where in the bytes it begins: all before that can be read."""
     stop: int
-    """Where in the bytes the next batch begins; 0 where there is none."""
+    """Where in the bytes the next batch begins; their end where there is none."""
 
 
 def first_damage(data: Buffer, asked: int, below: int | None, offset: int, check_crcs: bool) -> FetchDamage:
@@ -33,7 +33,7 @@ def first_damage(data: Buffer, asked: int, below: int | None, offset: int, check
     expected = asked
     for number, (position, header) in enumerate(headers):
         following = headers[number + 1][1] if number + 1 < len(headers) else None
-        stop = headers[number + 1][0] if following is not None else 0
+        stop = headers[number + 1][0] if following is not None else len(data)
         if not fits(header, following, expected, bound, first=number == 0):
             first = max(expected, offset)
             return FetchDamage(first, good_offset(headers[number + 1 :], header, expected, bound), position, stop)
@@ -41,7 +41,7 @@ def first_damage(data: Buffer, asked: int, below: int | None, offset: int, check
         if not readable(data, position, header, check_crcs):
             return FetchDamage(max(header.base_offset, offset), header.next_offset, position, stop)
         expected = header.next_offset
-    return FetchDamage(offset, offset + 1, 0, 0)
+    return FetchDamage(offset, offset + 1, 0, len(data))
 
 
 def whole_headers(data: Buffer) -> list[tuple[int, BatchHeader]]:

@@ -73,7 +73,7 @@ class FetchSessionHandler:
     def plan(self, wanted: Mapping[TopicPartition, PartitionData]) -> SessionFetch:
         """The next request, for exactly these partitions."""
         known, self._known = self._known, dict(wanted)
-        if self._epoch != INITIAL_EPOCH and uses_ids(known) != uses_ids(wanted):
+        if uses_ids(known) != uses_ids(wanted):
             self.lost()
         if self._epoch == INITIAL_EPOCH:
             return SessionFetch(self._session_id, INITIAL_EPOCH, wanted, ())

@@ -97,7 +97,7 @@ class Fetcher:
         self._damaged: dict[TopicPartition, tuple[int, CorruptRecordError]] = {}
         """What decoding whole fetches came upon, and at which offset, of which the user is still to be told."""
         self._settled: tuple[int, int] | None = None
-        """The grounds of the last plan, if no partition was without a leader or in doubt."""
+        """The grounds of the last plan, if no partition was in doubt; where a leader was missing, news of one changes them."""
         self._deserializers = (config.key_deserializer, config.value_deserializer)
 
     def send_fetches(self) -> int:
@@ -235,21 +235,19 @@ class Fetcher:
         busy = {self._replicas.node(tp, cluster, now) for tp in buffered}
         plan: Plan = {}
         doubtful = []
-        leaderless = False
         for tp in self._subscriptions.fetchable(now, buffered):
             state = self._subscriptions.state(tp)
             position = state.position
             assert position is not None
             node = self._replicas.node(tp, cluster, now)
             if node is None:
-                leaderless = True
                 self._client.metadata.request_update()
             elif self._positions.must_wait(tp, position, state.epoch):
                 doubtful.append(tp)
             elif node.node_id not in self.nodes_with_pending_fetch and not self._unreachable(node, now):
                 plan.setdefault(node, {})[tp] = self._wanted(tp, position)
         self._positions.validate(doubtful)
-        self._settled = None if doubtful or leaderless else self._grounds()
+        self._settled = None if doubtful else self._grounds()
         return {node: wanted for node, wanted in plan.items() if self._has_room(node, wanted, busy, now)}
 
     def _grounds(self) -> tuple[int, int]:
@@ -259,10 +257,7 @@ class Fetcher:
     def _nothing_new(self) -> bool:
         """Whether every broker is being asked already, and no partition has anything else to wait for: most often so."""
         everybody = len(self.nodes_with_pending_fetch) >= len(self._client.metadata.cluster.nodes)
-        if not everybody or self._settled != self._grounds():
-            return False
-        self._positions.validate(())
-        return True
+        return everybody and self._settled == self._grounds()
 
     def _wanted(self, tp: TopicPartition, position: int) -> PartitionData:
         cluster = self._client.metadata.cluster
