@@ -22,6 +22,7 @@ from benchmarks.race import resident_bytes
 from ottla import Admin, Cluster, NewTopic, Producer
 from ottla.broker.local_nodes import LocalNode, plan, settings_of
 from ottla.errors import OttlaError
+from ottla.free_ports import HeldPorts
 from rivals import apache_kafka as rival
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
@@ -49,7 +50,8 @@ class Kafkas:
 
     def __init__(self) -> None:
         self._temporary = TemporaryDirectory(prefix="ottla-bench-")
-        self._nodes = {each.node_id: each for each in plan(3)}
+        with HeldPorts() as ports:
+            self._nodes = {each.node_id: each for each in plan(3, ports)}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self.bootstrap_servers = ",".join(f"127.0.0.1:{each.port}" for each in self._nodes.values())
         voters = [f"{n.node_id}@127.0.0.1:{n.controller_port}:{n.directory_id}" for n in self._nodes.values()]

@@ -14,6 +14,7 @@ from ottla import Admin, Cluster, NewTopic, Producer
 from ottla.broker.local_nodes import format_nodes, plan
 from ottla.clock import SystemClock
 from ottla.errors import ErrorCode, OttlaError
+from ottla.free_ports import HeldPorts
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.broker.cluster_nodes import BrokerPlace, counted
 from tests.broker.quorum_nodes import Place, leader_of, new_hosts
@@ -36,7 +37,7 @@ def disks(tmp_path: Path) -> Iterator[Path]:
             place = tmp_path / f"node-{node}"
             place.mkdir()
             undo.enter_context(mounted(place, MEGABYTES))
-        format_nodes(tmp_path, plan(len(NODES)), {}, SystemClock())
+        format_nodes(tmp_path, plan(len(NODES), undo.enter_context(HeldPorts())), {}, SystemClock())
         yield tmp_path
 
 

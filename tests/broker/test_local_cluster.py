@@ -6,18 +6,21 @@ import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from ottla import Admin, Cluster, NewTopic, Producer
-from ottla.broker.local_nodes import format_nodes, read_nodes, settings_of, voter_count
-from ottla.broker.local_nodes import plan as planned
+from ottla import free_ports as ports_of_all
+from ottla.broker.local_nodes import LocalNode, format_nodes, plan, read_nodes, settings_of, voter_count
+from ottla.broker.local_split import places_of
 from ottla.client.admin import ConfigResource
 from ottla.clock import SystemClock
 from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
 from ottla.coordination.quorum.voters import ReplicaKey
 from ottla.errors import ConfigError, ErrorCode, IllegalStateError, KafkaError, OttlaError
+from ottla.free_ports import HeldPorts, free_ports, held
 from ottla.properties import property_line, read_properties
 from ottla.protocol.schema import Message
 from tests.broker.cluster_nodes import counted
@@ -131,12 +134,24 @@ def test_a_cluster_is_found_again_in_its_directory(tmp_path: Path) -> None:
         addresses = cluster.addresses
     with Cluster(data_dir=tmp_path) as cluster:
         assert cluster.addresses == addresses
+        cluster.stop(3)
+        places = places_of(read_nodes(tmp_path, {})[3])
+        assert len(places) == 2
+        for place in places:
+            with pytest.raises(OSError, match="in use"):  # it is away, and its ports are kept for it
+                held(*place, alone=True)
         assert counted(cluster.bootstrap_servers, "kept", 1) == {b"x": 1}
     with pytest.raises(ConfigError, match="has a cluster of 3, and 5 are asked for"):
         Cluster(5, data_dir=tmp_path).open()
     with pytest.raises(ConfigError, match=r"has a cluster that begins at 127\.0\.0\.1:\d+, not at 127\.0\.0\.1:9092"):
         Cluster(data_dir=tmp_path, listen="127.0.0.1:9092").open()
     assert not list(tmp_path.glob("node-*/*-delete")), "copies for one run are gone"
+
+
+def planned(brokers: int) -> list[LocalNode]:
+    """Of which none is to run."""
+    with HeldPorts() as ports:
+        return plan(brokers, ports)
 
 
 def test_a_copy_of_a_cluster_is_not_the_cluster_and_says_so(tmp_path: Path) -> None:
@@ -164,6 +179,17 @@ def test_a_node_whose_settings_have_gone_is_named_and_none_begins_anew(tmp_path:
     with pytest.raises(ConfigError, match=rf"node-{node}\.properties cannot be read: No such file.*restore it"):
         Cluster(data_dir=tmp_path).open()
     assert before == {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
+def test_ports_are_given_to_one_cluster_whoever_else_looks_for_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = free_ports(4)
+    with patch.object(ports_of_all, "_chance") as chance, HeldPorts() as ports, HeldPorts() as others:
+        chance.randrange.side_effect = [*drawn[:2], *drawn]
+        monkeypatch.setattr(ports_of_all, "_given", set())
+        first = plan(1, ports)[0]
+        monkeypatch.setattr(ports_of_all, "_given", set())  # another process does not know what this one was given
+        second = plan(1, others)[0]
+    assert [first.port, first.controller_port, second.port, second.controller_port] == drawn
 
 
 def test_a_port_that_is_taken_is_told_and_nothing_is_left_running() -> None:

@@ -22,13 +22,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from ottla.broker.embedded import CLOSE_SECONDS, QUICK
-from ottla.broker.local_nodes import ensure_as_asked, first_place, format_nodes, plan, read_nodes
-from ottla.broker.local_split import Sides
+from ottla.broker.local_nodes import ensure_as_asked, first_place, format_nodes, hold, plan, read_nodes
+from ottla.broker.local_split import Sides, places_of
 from ottla.broker.process import BrokerProcess
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import SystemClock
 from ottla.config import unknown
 from ottla.errors import ConfigError, IllegalStateError, OttlaError
+from ottla.free_ports import HeldPorts
 
 MOST_BROKERS = 20
 HAND_OVER_SECONDS = 10.0
@@ -67,6 +68,7 @@ class Cluster:
         self._configs: dict[int, BrokerConfig] = {}
         self._processes: dict[int, BrokerProcess] = {}
         self._sides = Sides()
+        self._ports = HeldPorts()
         self._temporary: str | None = None
         self._owner = os.getpid()
 
@@ -103,6 +105,7 @@ class Cluster:
         self._processes.clear()
         self._configs.clear()
         self._sides.heal()
+        self._ports.close()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None
@@ -237,8 +240,9 @@ class Cluster:
 
     def _read(self, folder: Path) -> dict[int, BrokerConfig]:
         found = read_nodes(folder, self._settings)
+        hold((place for config in found.values() for place in places_of(config)), self._ports)
         if not found:
-            format_nodes(folder, plan(self._brokers, self._first), self._settings, SystemClock())
+            format_nodes(folder, plan(self._brokers, self._ports, self._first), self._settings, SystemClock())
             found = read_nodes(folder, self._settings)
         ensure_as_asked(folder, found, self._brokers, self._first)
         return found

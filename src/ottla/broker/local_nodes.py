@@ -7,7 +7,7 @@ DIR/node-1/             log.dirs
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from ottla.broker.settings.quorum_settings import VoterPlace
 from ottla.clock import Clock
 from ottla.coordination.cluster.topic_configs import as_text
 from ottla.errors import ConfigError
-from ottla.free_ports import free_port
+from ottla.free_ports import HeldPorts
 from ottla.properties import property_line, read_properties
 from ottla.storage.directory.meta_properties import random_id
 
@@ -48,20 +48,28 @@ class LocalNode(NamedTuple):
     directory_id: str
 
 
-def plan(brokers: int, first: tuple[str, int] | None = None) -> list[LocalNode]:
-    """Numbers from 1 on; the first of them vote. Ports from that of the `first` broker on, or such as nobody has."""
+def plan(brokers: int, ports: HeldPorts, first: tuple[str, int] | None = None) -> list[LocalNode]:
+    """Numbers from 1 on; the first of them vote. Ports from that of the `first` broker on, or such as nobody has; all of them are held."""
     voters = voter_count(brokers)
     host, port = first or (HOST, 0)
+    if port:
+        hold([(host, port + place) for place in range(brokers)], ports)
     return [
         LocalNode(
             number,
             host,
-            port + number - 1 if port else free_port(),
-            free_port() if number <= voters else None,
+            port + number - 1 if port else ports.claim(host),
+            ports.claim(HOST) if number <= voters else None,
             random_id(),
         )
         for number in range(1, brokers + 1)
     ]
+
+
+def hold(places: Iterable[tuple[str, int]], ports: HeldPorts) -> None:
+    """Keep them for the nodes that are to listen there."""
+    for host, port in places:
+        ports.keep(host, port)
 
 
 def voter_count(brokers: int) -> int:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import Sequence
 
 from ottla.broker.settings.endpoints import Endpoint
-from ottla.free_ports import free_port
+from ottla.free_ports import HOLDS, free_port
 from ottla.network.listener import passive_address
-
-HOLDS = sys.platform == "linux"
-"""Whether a socket that only has a port keeps it from everybody but who asks for just that port."""
 
 
 class StandingPorts:
