@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
+from subprocess import PIPE, Popen
 from urllib.request import urlopen
 
 from benchmarks.brokers import ottla_broker
 from interop.chromium import chromium, page_of
 from ottla import Admin, NewTopic
-from ottla.console.server import Console
 
 TOPICS, AT_ONCE = 10_000, 1_000
 ROUNDS = 11
@@ -22,16 +22,23 @@ PAGES = {"overview": ("Overview", ".figures"), "topics": ("Topics", "tbody tr"),
 
 @contextmanager
 def console_of(bootstrap: str) -> Iterator[str]:
-    """Where the console of a cluster is, in a thread."""
-    console, ready = Console({"bootstrap.servers": bootstrap}), Event()
-    thread = Thread(target=console.run, args=(lambda _: ready.set(),))
-    thread.start()
-    ready.wait()
-    try:
-        yield f"http://127.0.0.1:{console.door.port}/"
-    finally:
-        console.stop()
-        thread.join()
+    """Where the console of a cluster is, in a process of its own as a person starts it."""
+    command = [
+        sys.executable,
+        "-m",
+        "ottla.cli.main",
+        "console",
+        "--bootstrap-server",
+        bootstrap,
+        "--listen",
+        "127.0.0.1:0",
+    ]
+    with Popen(command, stdout=PIPE, text=True) as console:
+        assert console.stdout is not None
+        try:
+            yield console.stdout.readline().removeprefix("ready ").strip() + "/"
+        finally:
+            console.terminate()
 
 
 def told(name: str, work: Callable[[], object]) -> None:

@@ -104,7 +104,7 @@ class Walk:
 
     def move_all(self, admin: Admin, brokers: tuple[int, int]) -> None:
         """Every partition of every topic, one copy at each of the two."""
-        found = admin.describe_topics(list(admin.list_topics(internal=True)))
+        found = admin.describe_topics()
         partitions = [
             TopicPartition(name, each.partition) for name, topic in found.items() for each in topic.partitions
         ]

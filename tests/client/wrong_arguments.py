@@ -371,7 +371,7 @@ ADMIN: Methods = {
         "broker_id": Argument(None, ("1", -1, 1.5, [], 77, True)),
         "timeout": TIMEOUT,
     },
-    "describe_topics": {"names": Argument([], (*LISTS, [""], ["not-there"])), "timeout": TIMEOUT},
+    "describe_topics": {"names": Argument(None, (*LISTS[1:], [""], ["not-there"])), "timeout": TIMEOUT},
     "describe_transactions": {"transactional_ids": Argument([], LISTS), "timeout": TIMEOUT},
     "list_config_resources": {
         "kinds": Argument((), (None, 5, "topic", [5], ["no"], [[]])),

@@ -118,8 +118,8 @@ def list_topics(bootstrap_server: str, internal: bool, in_json: bool, settings: 
 def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
     """Print the partitions of topics with their leaders and offsets; of all topics without a name."""
     with admin_at(bootstrap_server, settings) as admin:
-        found = admin.describe_topics(names or admin.list_topics()).values()
-        rows = rows_of(admin, found)
+        found = admin.describe_topics(names or None).values()
+        rows = rows_of(admin, [topic for topic in found if names or not topic.internal])
     if in_json:
         whole = [(topic.name, str(topic.topic_id), *row) for topic, some in rows.items() for row in some]
         show(("TOPIC", "TOPIC-ID", *HEADINGS), whole, in_json=True)

@@ -6,6 +6,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from ottla.console.views import View
@@ -52,7 +53,7 @@ def broker_row(node: Node, partitions: Iterable[PartitionInfo], directories: Map
 
 def directory_row(path: str, directory: LogDirDescription) -> View:
     copies = directory.replica_infos.values()
-    largest = sorted(directory.replica_infos.items(), key=lambda copy: -copy[1].size)[:5]
+    largest = nlargest(5, directory.replica_infos.items(), key=lambda copy: copy[1].size)
     return {
         "path": path,
         "copies": len(copies),

@@ -58,8 +58,7 @@ class Cluster:
 
     def overview(self) -> View:
         """Brokers, topics, groups, and what lacks copies."""
-        names = self.admin.list_topics(internal=True)
-        topics = self.admin.describe_topics(names).values() if names else ()
+        topics = self.admin.describe_topics().values()
         groups = self.admin.list_consumer_groups()
         return views.overview(self.admin.describe_cluster().nodes, topics, groups)
 
@@ -103,8 +102,7 @@ class Cluster:
 
     def brokers(self) -> View:
         """Who leads what, who lags, and what is on the disks; where one broker is silent those stay unseen."""
-        names = self.admin.list_topics(internal=True)
-        topics = self.admin.describe_topics(names).values() if names else ()
+        topics = self.admin.describe_topics().values()
         unseen, directories, quorum = None, {}, None
         try:
             directories = self.admin.describe_log_dirs()

@@ -5,6 +5,7 @@ Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,10 @@ def overview(nodes: Iterable[Node], topics: Iterable[TopicDescription], groups: 
     """The cluster at a glance."""
     partitions = [partition for topic in topics for partition in topic.partitions]
     lacking = sorted((p.topic, p.partition) for p in partitions if lacks_copies(p))
-    led = [partition.leader for partition in partitions]
+    led = Counter(partition.leader for partition in partitions)
     return {
         "brokers": [
-            {"id": n.node_id, "address": str(n), "rack": n.rack, "leads": led.count(n.node_id)} for n in sorted(nodes)
+            {"id": n.node_id, "address": str(n), "rack": n.rack, "leads": led[n.node_id]} for n in sorted(nodes)
         ],
         "topics": len({partition.topic for partition in partitions}),
         "partitions": len(partitions),

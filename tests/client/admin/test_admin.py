@@ -91,6 +91,20 @@ def test_offsets_are_looked_up_by_time(servers: str, admin: Admin, topic: str) -
     assert admin.list_offsets({tp: 9999})[tp].offset == -1
 
 
+def test_all_topics_are_described_by_one_question(admin: Admin, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, asked = admin._calls.topics, []
+    fetch = calls.fetch
+
+    def counted(names: list[str] | None, timeout: float | None) -> Any:
+        asked.append(names)
+        return fetch(names, timeout)
+
+    monkeypatch.setattr(calls, "fetch", counted)
+    found = admin.describe_topics()
+    assert asked == [None]
+    assert found[topic] == admin.describe_topics([topic])[topic]
+
+
 def test_asking_about_a_topic_does_not_create_it(admin: Admin) -> None:
     with pytest.raises(UnknownTopicOrPartitionError):
         admin.describe_topics(["never-made"])

@@ -36,7 +36,7 @@ def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: t
 
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.describe_cluster()
-        topics = admin.describe_topics(admin.list_topics(internal=True))
+        topics = admin.describe_topics()
     partitions = [p for topic in topics.values() for p in topic.partitions]
     brokers, ill = broker_rows(found.nodes, partitions), partition_rows(partitions)
     if in_json:

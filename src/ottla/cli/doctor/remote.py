@@ -86,7 +86,7 @@ def look_at_topics(admin: Admin) -> list[TopicFacts]:
     """All of them, Kafka's own too, with those of their configs that matter."""
     from ottla.client.admin import ConfigResource
 
-    topics = admin.describe_topics(admin.list_topics(internal=True))
+    topics = admin.describe_topics()
     configs = admin.describe_configs(ConfigResource("topic", name) for name in topics)
     return [
         TopicFacts(

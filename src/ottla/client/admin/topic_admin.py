@@ -37,8 +37,10 @@ class TopicAdmin:
         """All topics by name; Kafka's own only if `internal`."""
         return self._calls.topics.list_topics(timeout, internal=internal)
 
-    def describe_topics(self, names: Iterable[str], timeout: float | None = None) -> dict[str, TopicDescription]:
-        """The named topics with their partitions; an unknown one is an error."""
+    def describe_topics(
+        self, names: Iterable[str] | None = None, timeout: float | None = None
+    ) -> dict[str, TopicDescription]:
+        """The named topics with their partitions, or all, Kafka's own too; an unknown one is an error."""
         return self._calls.topics.describe_topics(names, timeout)
 
     def list_offsets(

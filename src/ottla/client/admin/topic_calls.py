@@ -94,7 +94,9 @@ class TopicCalls:
             if internal or not info.internal
         }
 
-    def describe_topics(self, names: Iterable[str], timeout: float | None) -> dict[str, TopicDescription]:
+    def describe_topics(self, names: Iterable[str] | None, timeout: float | None) -> dict[str, TopicDescription]:
+        if names is None:
+            return {name: TopicDescription(*info) for name, info in sorted(self.fetch(None, timeout).items())}
         wanted = list(dict.fromkeys(checked_topics(names)))
         found = self.fetch(wanted, timeout)
         missing = [name for name in wanted if name not in found]
