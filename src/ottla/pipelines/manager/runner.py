@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pyspark.errors import PySparkException
@@ -20,7 +19,8 @@ from ottla.pipelines.manager.ending import end
 from ottla.pipelines.manager.facts import Facts
 from ottla.pipelines.manager.home import Home
 from ottla.pipelines.manager.life import HELD, Life, State
-from ottla.pipelines.manager.progress import OBSERVED, Progress, observed, progress_of
+from ottla.pipelines.manager.news import News, Report
+from ottla.pipelines.manager.progress import OBSERVED
 from ottla.pipelines.manager.reasons import reason_of
 from ottla.pipelines.sinks import Sink
 from ottla.pipelines.sinks.topic import TopicSinkBase
@@ -54,11 +54,7 @@ class Runner:
         self.facts = Facts(self.name, *ends_of(built))
         self._tell = tell
         self._queries: list[StreamingQuery] = []
-        self._batch: str | None = None
-        self._bad_batch: str | None = None
-        self._dead_letters = 0
-        self._progress: Progress | None = None
-        """As it was told last."""
+        self._news = News()
         self._look_at, self._patience = 0.0, 0.0
         if home.target is not None:
             self.hold(State(home.target))
@@ -126,7 +122,8 @@ class Runner:
     def go_on(self, built: Built, now: float) -> None:
         """Start it anew, as it was built anew."""
         self._end_queries()
-        self.built, self._batch, self._bad_batch = built, None, None
+        self.built = built
+        self._news.begin_anew()
         self.life = self.life.again(now)
         self.told("waiting")
 
@@ -183,35 +180,14 @@ class Runner:
         return waited or all(query.status["message"] != GETTING_GOING for query in self._queries)
 
     def _tell_progress(self) -> bool:
-        """Whether there was a batch."""
-        news = False
-        self._count_dead_letters()
-        for one in self._news(self._queries[0], self._batch):
-            self._batch = one["timestamp"]
-            if one["durationMs"].get("addBatch") is not None:
-                news = True
-                self._progress = progress_of(one, self._dead_letters)
-                self.told("progress", **self._progress.facts())
-        # They have a query of their own: it may be behind the last batch of the other, and no next one be in sight.
-        if self._progress is not None and self._progress.dead_letters != self._dead_letters:
-            self._progress = replace(self._progress, rows_in=0, rows_out=0, dead_letters=self._dead_letters)
-            self.told("progress", **self._progress.facts())
-        return news
-
-    def _count_dead_letters(self) -> None:
-        for bad in self._queries[1:]:
-            for one in self._news(bad, self._bad_batch):
-                self._bad_batch = one["timestamp"]
-                self._dead_letters += observed(one)
-
-    def _news(self, query: StreamingQuery, last: str | None) -> list[dict[str, Any]]:
-        """What Spark tells of a query since the last time, oldest first."""
-        if last is not None:
-            newest: Any = query.lastProgress
-            if newest is None or newest["timestamp"] == last:
-                return []
-        found = [json.loads(one.json) for one in query.recentProgress]
-        return [one for one in found if last is None or one["timestamp"] > last]
+        """Whether there was any."""
+        rows, *letters = self._queries
+        of_rows = reports(rows, self._news.last_of_rows)
+        of_letters = [one for query in letters for one in reports(query, self._news.last_of_letters)]
+        told = self._news.hear(of_rows, of_letters)
+        for progress in told:
+            self.told("progress", **progress.facts())
+        return bool(told)
 
     def _failed(self, error: BaseException, now: float) -> None:
         self._end_queries()
@@ -225,6 +201,15 @@ class Runner:
 
     def _hidden(self, error: BaseException) -> str:
         return self.built.read.secrets.hidden(reason_of(error))
+
+
+def reports(query: StreamingQuery, last: str | None) -> list[Report]:
+    """What Spark keeps of a query's batches, oldest first; none if the last is the one of this moment: to ask for one is quicker."""
+    if last is not None:
+        newest: Any = query.lastProgress
+        if newest is None or newest["timestamp"] == last:
+            return []
+    return [json.loads(one.json) for one in query.recentProgress]
 
 
 def ends_of(built: Built) -> tuple[str, str]:

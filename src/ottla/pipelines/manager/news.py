@@ -1,0 +1,59 @@
+"""What there is to tell of a pipeline's batches, and of dead letters that come after theirs.
+
+Pure: reports of its queries go in, as Spark gives them (the JSON of a StreamingQueryProgress, oldest first); each counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ottla.pipelines.manager.progress import Progress, observed, progress_of
+
+Report = dict[str, Any]
+
+
+class News:
+    """What was heard of a pipeline so far."""
+
+    def __init__(self) -> None:
+        self.last_of_rows: str | None = None
+        """When the batch began of which its query told last; its dead letters have a query of their own."""
+        self.last_of_letters: str | None = None
+        self._dead_letters = 0
+        self._progress: Progress | None = None
+        """As it was told last."""
+
+    def begin_anew(self) -> None:
+        """Its queries are other ones from now on; what was counted stays."""
+        self.last_of_rows = self.last_of_letters = None
+
+    def hear(self, of_rows: Sequence[Report], of_letters: Sequence[Report] = ()) -> list[Progress]:
+        """What is to be told now; a report may come more than once."""
+        for report in after(self.last_of_letters, of_letters):
+            self.last_of_letters = report["timestamp"]
+            self._dead_letters += observed(report)
+        told = []
+        for report in after(self.last_of_rows, of_rows):
+            self.last_of_rows = report["timestamp"]
+            if report["durationMs"].get("addBatch") is not None:  # else it looked for rows, and there were none
+                told.append(progress_of(report, self._dead_letters))
+        return self._remembered(told) or self._remembered(self._late_letters())
+
+    def _late_letters(self) -> list[Progress]:
+        """Their query may be behind the last batch of the other, and no next one be in sight."""
+        last = self._progress
+        if last is None or last.dead_letters == self._dead_letters:
+            return []
+        return [replace(last, rows_in=0, rows_out=0, dead_letters=self._dead_letters)]
+
+    def _remembered(self, told: list[Progress]) -> list[Progress]:
+        if told:
+            self._progress = told[-1]
+        return told
+
+
+def after(last: str | None, reports: Sequence[Report]) -> list[Report]:
+    """Those that were not heard yet; Spark's moments sort as texts."""
+    return [report for report in reports if last is None or report["timestamp"] > last]
