@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.settings.config import BrokerConfig
+from ottla.cli import console_beside
 from ottla.cli.pipelines.desk import PipelineDesk
-from ottla.errors import ConfigError
-from tests.cli.conftest import PATIENCE, ottla, start
+from ottla.errors import ConfigError, MissingExtraError
+from tests.cli.conftest import PATIENCE, RunningBroker, ottla, start
 
 PIPELINE = """
 settings: {bootstrap.servers: "127.0.0.1:1", checkpoints: state/}
@@ -38,6 +40,52 @@ def test_it_says_where_it_is_and_ends_with_ctrl_c(address: str) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_broker_has_a_console_beside_it_that_ends_with_it(tmp_path: Path, number: signal.Signals) -> None:
+    broker = RunningBroker(tmp_path, "--console", "127.0.0.1:0")
+    try:
+        assert broker.process.stdout is not None
+        word, _, url = broker.process.stdout.readline().strip().partition(" ")
+        assert word == "ready"
+        with urllib.request.urlopen(f"{url}/api/brokers", timeout=PATIENCE) as answer:
+            assert [each["address"] for each in json.load(answer)["brokers"]] == [broker.address]
+    finally:
+        ended = broker.end(number)  # which waits until neither has its output any more
+    assert (ended.status, ended.out) == (0 if number == signal.SIGINT else -signal.SIGKILL, "")
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(url, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--console", "nowhere"), "--console 'nowhere' must be HOST:PORT"),
+        (
+            ("--console", "127.0.0.1:0", "--set", "listener.security.protocol.map=PLAINTEXT:SASL_PLAINTEXT"),
+            "start `ottla console --command-config FILE` beside it",
+        ),
+    ],
+)
+def test_a_console_that_a_broker_cannot_have_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+    refused = ottla("broker", "--listen", "127.0.0.1:0", *arguments)
+    assert refused.status == 2
+    assert sentence in refused.err
+
+
+def test_a_port_of_a_broker_s_console_that_is_taken_is_one_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        refused = ottla("broker", "--listen", "127.0.0.1:0", "--console", taken)
+    assert refused.status == 2
+    assert f"{taken} is taken; choose another with --console, port 0 for a free one" in refused.err
+
+
+def test_a_broker_without_the_extra_says_what_its_console_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_beside, "find_spec", lambda package: None)
+    with pytest.raises(MissingExtraError, match=r"starlette, .* pip install 'ottla\[console\]'"):
+        console_beside.ConsoleBeside("127.0.0.1:0", BrokerConfig())
 
 
 def test_without_a_broker_the_page_says_so(address: str) -> None:

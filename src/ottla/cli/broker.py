@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +15,7 @@ from ottla.cli.options import DEFAULT_ADDRESS, pairs_of, read_as_usage, senseles
 
 if TYPE_CHECKING:
     from ottla.broker.serve import Serves
+    from ottla.broker.settings.config import BrokerConfig
 
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
@@ -54,6 +57,11 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
     envvar="OTTLA_TRACE",
     help="Let others of this user look inside, by a socket in FOLDER: ottla trace broker, the console's X-ray.",
 )
+@click.option(
+    "--console",
+    metavar="HOST:PORT",
+    help="Show this broker on a page there, in a process beside it that ends with it: ottla console; port 0 for a free one.",
+)
 @click.option("--request-log", metavar="FILE", help="Append a line of JSON for each request; - is standard error.")
 @click.option(
     "--log-format",
@@ -71,6 +79,7 @@ def broker(
     add_scram: tuple[str, ...],
     metrics: str | None,
     trace: str | None,
+    console: str | None,
     request_log: str | None,
     log_format: str,
     settings: tuple[str, ...],
@@ -78,7 +87,7 @@ def broker(
 ) -> None:
     """Run a broker until Ctrl-C or SIGTERM.
 
-    Prints `ready HOST:PORT` on standard output when it answers, a line for each listener.
+    Prints `ready HOST:PORT` on standard output when it answers, a line for each listener, and `ready http://…` for a console.
     """
     from ottla.broker.settings.sources import gather
 
@@ -107,7 +116,29 @@ def broker(
 
     from ottla.broker.serve import serve
 
-    serve(config, say_ready)
+    with console_of(config, console) as show:
+
+        def ready(server: Serves) -> None:
+            say_ready(server)
+            show(server.addresses)
+
+        serve(config, ready)
+
+
+@contextmanager
+def console_of(config: BrokerConfig, place: str | None) -> Iterator[Callable[[Mapping[str, str]], None]]:
+    """A console beside the broker, if one is wanted, which goes with it; what is to be told of the broker's addresses."""
+    if place is None:
+        yield lambda addresses: None
+        return
+    from ottla.cli.console_beside import ConsoleBeside
+
+    with read_as_usage():
+        beside = ConsoleBeside(place, config)
+    try:
+        yield beside.show
+    finally:
+        beside.close()
 
 
 def note(sentence: str, log_format: str) -> None:

@@ -32,6 +32,7 @@ CONTEXT, CONTEXT_NAME = "ottla.context", "ottla.context-name"
 DEFAULT_ADDRESS = "127.0.0.1:9092"
 ADDRESS_VARIABLE = "OTTLA_BOOTSTRAP_SERVERS"
 """Where the address comes from when neither the command nor its `--command-config` says it."""
+PAGE_ADDRESS = "127.0.0.1:8080"
 PATIENCE_SECONDS = 5.0
 """How long a command tries to reach a broker."""
 
@@ -205,6 +206,15 @@ def read_as_usage() -> Iterator[None]:
         yield
     except (ConfigError, NotYetError) as error:
         raise senseless(str(error)) from error
+
+
+def place_of(option: str, address: str) -> tuple[str, int]:
+    """Host and port of a page; an address of IPv6 stands in brackets."""
+    host, colon, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise senseless(f"{option} {address!r} must be HOST:PORT, such as {PAGE_ADDRESS}")
+    return host, int(port)
 
 
 def senseless(sentence: str) -> click.UsageError:

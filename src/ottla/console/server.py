@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -13,10 +11,10 @@ from typing import Any
 from ottla.console.app import app
 from ottla.console.cluster import Cluster
 from ottla.console.guard import Door, is_loopback
+from ottla.console.listening import listener_at
 from ottla.console.pipelines import Pipelines
 from ottla.console.touring import Tour
 from ottla.console.traced import Traced
-from ottla.errors import ConfigError
 from ottla.extras import extra
 
 with extra("console"):
@@ -36,13 +34,10 @@ class Console:
         port: int = 0,
         trace: str | None = None,
         pipelines: Pipelines | None = None,
+        listener: socket.socket | None = None,
     ) -> None:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            self.listener = socket.create_server((host, port), family=family)
-        except OSError as error:
-            why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had ({os.strerror(error.errno or 0)})"
-            raise ConfigError(f"{host}:{port} {why}; choose another with --listen, port 0 for a free one") from None
+        """`listener` is one that listens at `host` already; without it there is one of its own."""
+        self.listener = listener_at(host, port) if listener is None else listener
         token = None if is_loopback(host) else secrets.token_urlsafe(24)
         self.door = Door(host, self.listener.getsockname()[1], token)
         self.cluster = Cluster(settings)
