@@ -76,6 +76,16 @@ class Parcel(Message):
     target: Place = part(Place)
 
 
+@message(key=97, versions="0")
+class Nothing(Message):
+    pass
+
+
+@message(key=96, versions="0")
+class Load(Message):
+    octets: Bytes = b""
+
+
 FULL = Everything(
     tiny=-128,
     number=-(2**31),
@@ -113,6 +123,11 @@ def test_every_kind_of_value_comes_back(module: ModuleType, version: int) -> Non
 @pytest.mark.parametrize("version", [0, 2])
 def test_the_least_message_comes_back_as_its_defaults(module: ModuleType, version: int) -> None:
     assert tidy(read(module, joined(write(module, Everything(), version)), version)) == tidy(Everything())
+
+
+def test_no_part_is_empty_but_that_of_a_message_without_anything(module: ModuleType) -> None:
+    assert [bytes(part) for part in write(module, Nothing(), 0)] == [b""]
+    assert [len(part) for part in write(module, Load(octets=bytes(5000)), 0)] == [4, 5000]
 
 
 def test_tagged_fields_travel_in_the_order_of_their_tags(module: ModuleType) -> None:

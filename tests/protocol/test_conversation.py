@@ -85,12 +85,19 @@ def test_a_too_new_api_versions_request_still_gives_its_header() -> None:
     assert decode_header(frame)[0] == RequestHeader(18, 99, 7, "me")
     with pytest.raises(UnsupportedVersionError, match="ApiVersions v99: only versions 0-4 are spoken here"):
         decode_request(frame)
+    assert decode_header(frame[:12])[0] == RequestHeader(18, 99, 7, "me"), "whatever headers have by then"
 
 
 def test_an_answer_to_a_too_new_api_versions_request_is_read_as_version_0() -> None:
     response = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, 0, 3)])
     frame = joined(encode_response(response, 0, 7))
     assert decode_response(ApiVersionsResponse, 4, memoryview(frame)) == (7, response)
+
+
+def test_no_other_answer_is_read_as_version_0_whatever_it_begins_with() -> None:
+    throttle_time_ms = ErrorCode.UNSUPPORTED_VERSION << 16
+    frame = joined(encode_response(MetadataResponse(throttle_time_ms=throttle_time_ms), 9, 7))
+    assert decode_response(MetadataResponse, 9, memoryview(frame))[1].throttle_time_ms == throttle_time_ms
 
 
 def test_an_old_produce_request_gives_its_header_too() -> None:
@@ -101,13 +108,15 @@ def test_an_old_produce_request_gives_its_header_too() -> None:
 
 
 def test_an_api_nobody_knows_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="no API has key 18245; this is not a request"):
-        decode_header(memoryview(b"GET / HTTP/1.1\r\n"))
+    for frame, key in ((b"GET / HTTP/1.1\r\n", 18245), (b"GE", 18245), (b"\xff\xff\0\0", -1)):
+        with pytest.raises(ProtocolError, match=f"no API has key {key}; this is not a request"):
+            decode_header(memoryview(frame))
 
 
-def test_a_frame_too_short_for_a_header_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="a frame of 3 bytes is too short"):
-        decode_header(memoryview(b"\0\3\0"))
+@pytest.mark.parametrize("frame", [b"\0\3\0", b"G"])
+def test_a_frame_too_short_for_a_header_is_refused(frame: bytes) -> None:
+    with pytest.raises(ProtocolError, match=f"a frame of {len(frame)} bytes is too short"):
+        decode_header(memoryview(frame))
 
 
 @pytest.mark.parametrize("length", [b"\xff\xfe", b"\x7f\xff"])

@@ -113,6 +113,7 @@ ROOMS: dict[str, Room] = {
             "client/producer/test_buffer_pool.py",
             "client/producer/test_forms.py",
             "client/producer/test_partitioner.py",
+            "client/producer/test_producer_batch.py",
             "client/producer/test_producer_sequences.py",
             "client/producer/test_record_accumulator.py",
             "client/producer/test_sender.py",

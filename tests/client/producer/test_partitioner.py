@@ -76,6 +76,11 @@ def test_batches_sent_before_they_are_full_do_not_make_it_hop() -> None:
 
 
 @pytest.mark.behaviour("P8")
+def test_a_whole_batch_may_be_the_first_thing_that_is_placed() -> None:
+    assert 0 <= StickyPartitioner(1000, Random(1)).new_batch(50, full=False) < 50
+
+
+@pytest.mark.behaviour("P8")
 def test_all_partitions_get_their_share() -> None:
     sticky = StickyPartitioner(1, Random(1))
     counts = Counter(sticky.new_batch(6, full=True) for _ in range(6000))
@@ -90,6 +95,14 @@ def test_long_queues_get_less() -> None:
     counts = Counter(sticky.new_batch(3, full=True) for _ in range(7000))
     assert counts[0] / counts[1] == pytest.approx(4, rel=0.2)
     assert counts[2] / counts[1] == pytest.approx(3, rel=0.2)
+
+
+@pytest.mark.behaviour("P8")
+def test_one_long_queue_gets_less_than_all_others() -> None:
+    sticky = StickyPartitioner(1, Random(1))
+    sticky.update_load([0, 1, 2], [0, 3, 0], 3)
+    counts = Counter(sticky.new_batch(3, full=True) for _ in range(9000))
+    assert counts[0] / counts[1] == pytest.approx(4, rel=0.2)
 
 
 def test_partitions_nobody_leads_get_nothing() -> None:
@@ -107,8 +120,11 @@ def test_equal_queues_tell_nothing() -> None:
 
 def test_a_topic_that_shrank_by_being_made_anew_is_noticed() -> None:
     sticky = StickyPartitioner(1000, Random(1))
-    sticky.update_load([0, 9], [0, 1], 10)
-    assert 0 <= sticky.current(2) < 2
+    sticky.update_load([2], [0], 3)
+    assert sticky.current(3) == 2
+    sticky.update_load([0, 2], [9, 0], 3)
+    assert sticky.current(2) < 2
+    assert {sticky.new_batch(2, full=True) for _ in range(200)} == {0, 1}
 
 
 @pytest.mark.behaviour("P8")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -9,6 +10,7 @@ import pytest
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.producer.buffer_pool import BufferPool
+from ottla.client.producer.events import BatchBegun
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.record_accumulator import RecordAccumulator
@@ -17,6 +19,7 @@ from ottla.errors import IllegalStateError
 from ottla.model import Node, PartitionInfo, TopicPartition
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
+from ottla.trace import EventStream
 
 EVERYTHING = 1_000_000
 BATCH = 1000
@@ -76,6 +79,7 @@ class Story:
 @pytest.mark.behaviour("P2")
 def test_a_batch_waits_for_company_until_it_has_lingered() -> None:
     story = Story()
+    story.clock.advance(0.25)
     story.append()
     check = story.accumulator.ready(ONE, story.clock.monotonic())
     assert check.nodes == set()
@@ -157,12 +161,12 @@ def test_a_leader_gets_one_batch_of_each_of_its_partitions() -> None:
 
 def test_a_request_is_not_larger_than_allowed_and_nobody_starves() -> None:
     story = Story()
-    for partition in range(4):
+    for partition in range(5):
         for _ in range(40):
             story.append(partition=partition)
-    known = cluster(dict.fromkeys(range(4), 1))
+    known = cluster(dict.fromkeys(range(5), 1))
     turns = [[b.tp.partition for b in story.drain(known, 2 * BATCH)] for _ in range(4)]
-    assert turns == [[0, 1], [2, 3], [0, 1], [2, 3]]
+    assert turns == [[0, 1], [2, 3], [4, 0], [1, 2]]
 
 
 def test_a_request_may_be_exactly_as_large_as_allowed() -> None:
@@ -243,6 +247,16 @@ def test_a_batch_is_given_up_when_its_delivery_timeout_is_over() -> None:
     assert story.drain() == []
 
 
+@pytest.mark.behaviour("P4")
+def test_it_is_known_when_the_first_of_what_is_queued_will_be_given_up() -> None:
+    story = Story(delivery_timeout_ms=10_000)
+    story.clock.advance(5)
+    story.append(partition=0)
+    story.clock.advance(1)
+    story.append(partition=1)
+    assert story.accumulator.next_expiry() == 15
+
+
 def test_a_muted_partition_keeps_its_order() -> None:
     story = Story()
     story.append()
@@ -304,6 +318,7 @@ def test_a_batch_found_too_large_comes_back_as_two_with_the_same_records(codec: 
     before = story.accumulator.pool.available_bytes
     story.accumulator.split_and_reenqueue(batch)
     story.accumulator.finish(batch)
+    assert not [each for each in gc.get_referrers(batch) if isinstance(each, dict | list)], "its memory can go"
     assert story.accumulator.pool.available_bytes == before
     parts = [part for _ in range(2) for part in story.drain()]
     story.accumulator.reenqueue(parts[1], 0)
@@ -326,3 +341,23 @@ def test_a_closed_accumulator_takes_nothing_and_everything_is_due() -> None:
     assert story.ready() == {1}
     with pytest.raises(IllegalStateError, match="closed"):
         story.append()
+    free = story.accumulator.pool.available_bytes
+    with pytest.raises(IllegalStateError, match="closed"):
+        story.accumulator.append_batch(TopicPartition("t", 0), b"x" * 100, 1)
+    assert story.accumulator.pool.available_bytes == free
+
+
+def test_whole_batches_go_to_one_partition_after_the_other() -> None:
+    story = Story()
+    chosen = [story.accumulator.sticky_partition("t", 50, BATCH // 2) for _ in range(20)]
+    assert chosen[::2] == chosen[1::2]
+    assert len(set(chosen)) > 5
+
+
+def test_who_listens_hears_of_a_batch_that_is_begun() -> None:
+    events = EventStream()
+    story = Story(events=events)
+    with events.trace() as trace:
+        story.append()
+        story.append()
+    assert [moment.event for moment in trace] == [BatchBegun(TopicPartition("t", 0))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable
 from random import Random
@@ -10,22 +11,37 @@ from typing import Any, cast
 import pytest
 
 from ottla.client.backoff import ExponentialBackoff
+from ottla.client.exits import EXITS
 from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.config import read_producer_settings
+from ottla.client.producer.events import Acknowledged, BatchDrained, ProduceCompleted, ProduceSent
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.clock import ManualClock
-from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, SslAuthenticationError
+from ottla.errors import ErrorCode, IllegalStateError, KafkaError, KafkaTimeoutError, SslAuthenticationError
 from ottla.model import Node, TopicPartition
 from ottla.network.refusal import Refusal
 from ottla.network.selector import Selector
 from ottla.protocol.apis import APIS
-from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from ottla.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopicResult,
+)
+from ottla.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+)
+from ottla.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.protocol.messages.metadata import (
     MetadataRequest,
@@ -35,6 +51,7 @@ from ottla.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from ottla.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceResponse,
@@ -46,6 +63,7 @@ from ottla.records.batch import parse_header
 from ottla.records.builder import BatchBuilder
 from ottla.records.columns import decode
 from ottla.records.compression import Codec
+from ottla.trace import EventStream
 from tests.client.fake_selector import FakeSelector
 from tests.client.producer.test_record_accumulator import NoJitter
 
@@ -68,7 +86,9 @@ class Story:
         self.clock = ManualClock()
         self.config = read_producer_settings({"bootstrap.servers": "h:1"}, {"linger_ms": 0, **settings})
         backoff = ExponentialBackoff(100, 1000, NoJitter())
-        self.manager = TransactionManager(name="p", backoff=backoff) if self.config.enable_idempotence else None
+        self.events = EventStream()
+        manager = TransactionManager(name="p", backoff=backoff, transactional_id=self.config.transactional_id)
+        self.manager = manager if self.config.enable_idempotence else None
         self.selector = FakeSelector(self.clock, self.serve)
         self.metadata = Metadata([Node(-1, "h", 1)], max_age_ms=300_000, backoff=backoff)
         client = NetworkClient(
@@ -90,7 +110,9 @@ class Story:
             monotonic=self.clock.monotonic,
             numbering=self.manager,
         )
-        self.sender = Sender(self.config, client, self.accumulator, "p", self.manager)
+        self.sender = Sender(self.config, client, self.accumulator, "p", self.manager, self.events)
+        self.features: list[FinalizedFeatureKey] = []
+        """What the whole cluster runs."""
         self.answers: list[PartitionProduceResponse] = []
         """What to answer to the next batches; after that it is judged by their numbers."""
         self.expected: dict[tuple[int, int], int] = {}
@@ -105,9 +127,8 @@ class Story:
     def serve(self, header: Any, request: Any) -> Any:
         match request:
             case ApiVersionsRequest():
-                return ApiVersionsResponse(
-                    0, [ApiVersion(a.key, a.versions.first, a.versions.last) for a in APIS.values()]
-                )
+                versions = [ApiVersion(a.key, a.versions.first, a.versions.last) for a in APIS.values()]
+                return ApiVersionsResponse(api_keys=versions, finalized_features=self.features)
             case MetadataRequest():
                 brokers = [MetadataResponseBroker(1, "h", 1), MetadataResponseBroker(2, "h", 2)]
                 partition = MetadataResponsePartition(partition_index=0, leader_id=1, leader_epoch=3)
@@ -115,6 +136,15 @@ class Story:
                 return MetadataResponse(brokers=brokers, topics=[topic])
             case InitProducerIdRequest():
                 return InitProducerIdResponse(producer_id=next(self.ids), producer_epoch=0)
+            case FindCoordinatorRequest():
+                return FindCoordinatorResponse(node_id=1, host="h", port=1)
+            case AddPartitionsToTxnRequest():
+                parts = [AddPartitionsToTxnPartitionResult(0)]
+                return AddPartitionsToTxnResponse(
+                    results_by_topic_v3_and_below=[AddPartitionsToTxnTopicResult("t", parts)]
+                )
+            case EndTxnRequest():
+                return EndTxnResponse()
             case ProduceRequest():
                 return self.produced(request)
         raise AssertionError(f"not expected: {request}")
@@ -149,6 +179,22 @@ class Story:
             assert batch is not None
             firsts.append(RecordFuture(batch.result, 0, 0, -1, -1))
         return firsts
+
+    def begin(self) -> None:
+        """A transaction, in which the partition takes part."""
+        assert self.manager is not None
+        with self.manager as machine:
+            done = machine.init_transactions()
+        while not done.done:
+            self.sender.run_once()
+        with self.manager as machine:
+            machine.acknowledged("init_transactions")
+            machine.begin_transaction()
+            machine.send_to(TopicPartition("t", 0))
+
+    def versions(self, kind: type[Any]) -> list[int]:
+        """In which versions requests of a kind came."""
+        return [header.api_version for _, header, request in self.selector.requests if isinstance(request, kind)]
 
     def times_asked_who_leads(self) -> int:
         return sum(isinstance(request, MetadataRequest) for _, _, request in self.selector.requests)
@@ -266,10 +312,20 @@ def test_a_batch_that_is_refused_for_good_fails_alone_and_leaves_no_gap() -> Non
     story.answers = [accepted(0), refused(ErrorCode.INVALID_RECORD)]
     first, second, third = story.send(1, 1, 1)
     story.run()
-    assert isinstance(second.exception(0), KafkaError)
+    assert str(second.exception(0)) == "INVALID_RECORD: t-0: refused"
     assert first.exception(0) is None
     assert third.exception(0) is None
     assert story.numbers[-1] == (1, 0), "what follows begins the next epoch"
+
+
+@pytest.mark.behaviour("P4")
+def test_what_a_broker_remarks_about_a_record_is_told_of_that_record() -> None:
+    story = Story()
+    story.answers = [refused(ErrorCode.INVALID_RECORD)]
+    story.answers[0].record_errors = [BatchIndexAndErrorMessage(0, "it has no key")]
+    (future,) = story.send(2)
+    story.run()
+    assert str(future.exception(0)) == "INVALID_RECORD: it has no key"
 
 
 @pytest.mark.behaviour("P6")
@@ -404,3 +460,113 @@ def test_what_is_queued_for_a_broker_that_does_not_take_us_fails_at_once() -> No
     with pytest.raises(SslAuthenticationError, match="has expired: have it renewed"):
         future.result(0)
     assert story.clock.monotonic() - begun < 10
+
+
+def test_a_batch_that_is_begun_wakes_the_sender_that_waits_and_no_other() -> None:
+    story = Story()
+    story.sender.run_once()
+    poll, woken = story.selector.poll, []
+    story.send(1)
+    woken.append(story.selector._woken)
+
+    def poll_meanwhile(timeout: float | None) -> None:
+        story.send(1)
+        woken.append(story.selector._woken)
+        poll(timeout)
+
+    story.selector.poll = poll_meanwhile  # type: ignore[method-assign]
+    story.sender.run_once()
+    assert woken == [False, True]
+
+
+def test_the_sender_waits_exactly_until_a_batch_in_flight_is_to_be_given_up() -> None:
+    story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
+    story.silent = True
+    story.send(1)
+    created = story.clock.monotonic()
+    story.clock.advance(1.5)
+    while not story.sent:
+        story.sender.run_once()
+    story.sender.run_once()
+    assert story.clock.monotonic() == pytest.approx(created + 2.0, rel=1e-6)
+
+
+def test_who_listens_hears_of_the_way_of_a_batch() -> None:
+    story = Story()
+    with story.events.trace() as trace:
+        story.send(1)
+        story.run()
+    told = [moment.event for moment in trace]
+    assert [type(event) for event in told] == [BatchDrained, ProduceSent, ProduceCompleted, Acknowledged]
+
+
+def test_a_sender_that_is_closed_sends_what_is_queued_and_ends(caplog: pytest.LogCaptureFixture) -> None:
+    story = Story()
+    futures = story.send(1, 1)
+    story.sender.initiate_close()
+    assert story.selector._woken
+    story.sender._run()
+    assert [future.exception(0) for future in futures] == [None, None]
+    assert story.clock.monotonic() < story.config.max_block_ms / 1000, "nothing was waited for"
+    assert not caplog.records
+
+
+def test_a_sender_that_has_to_end_fails_what_is_left(caplog: pytest.LogCaptureFixture) -> None:
+    story = Story()
+    futures = story.send(1, 2)
+    story.sender.initiate_close()
+    story.sender._forced = True
+    story.sender._run()
+    for future in futures:
+        with pytest.raises(IllegalStateError, match="closed before the record was delivered"):
+            future.result(0)
+    assert "closed with 3 records undelivered" in caplog.text
+    assert story.accumulator.incomplete() == []
+
+
+def test_a_sender_that_hangs_is_not_closed_once_more_at_the_end_of_the_process() -> None:
+    story = Story(request_timeout_ms=10)
+    entered, go_on = threading.Event(), threading.Event()
+    serve = story.serve
+
+    def hang(header: Any, request: Any) -> Any:
+        entered.set()
+        go_on.wait(60)
+        return serve(header, request)
+
+    story.selector.handler = hang
+    story.send(1)
+    story.sender.start()
+    try:
+        assert entered.wait(60)
+        story.sender.close(0)
+        assert story.sender.thread.is_alive()
+        assert story.sender._finish_at_exit not in EXITS._closers
+    finally:
+        go_on.set()
+        story.sender.thread.join(60)
+
+
+@pytest.mark.behaviour("P7")
+@pytest.mark.parametrize(("level", "versions"), [(1, [11]), (2, [13])])
+def test_brokers_that_do_not_take_partitions_in_are_not_asked_as_if_they_did(level: int, versions: list[int]) -> None:
+    story = Story(transactional_id="x")
+    story.features = [FinalizedFeatureKey("transaction.version", level, level)]
+    story.begin()
+    story.send(1)
+    story.run()
+    assert story.versions(ProduceRequest) == versions
+
+
+@pytest.mark.behaviour("P7")
+@pytest.mark.parametrize("forced", [False, True])
+def test_a_transaction_that_is_open_at_the_end_is_aborted_if_there_is_time(forced: bool) -> None:
+    story = Story(transactional_id="x")
+    story.begin()
+    story.send(1)
+    story.run()
+    story.sender.initiate_close()
+    story.sender._forced = forced
+    story.sender._run()
+    ends = [request.committed for _, _, request in story.selector.requests if isinstance(request, EndTxnRequest)]
+    assert ends == ([] if forced else [False])

@@ -11,7 +11,7 @@ from ottla.client.backoff import ExponentialBackoff
 from ottla.client.producer.transactions.add_partitions_to_txn import AddPartitionsToTxn
 from ottla.client.producer.transactions.end_txn import EndTxn
 from ottla.client.producer.transactions.transaction_machine import TransactionMachine
-from ottla.errors import ErrorCode
+from ottla.errors import ApplicationRecoverableError, ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -76,6 +76,17 @@ def test_a_partition_that_was_taken_in_while_the_transaction_is_being_aborted_ha
     machine.abort_transaction()
     machine.answered(request, added(ErrorCode.NONE), 0.0, v2=False)
     assert isinstance(asked(machine), EndTxn)
+
+
+@pytest.mark.behaviour("P7")
+def test_whoever_handed_its_transaction_over_is_told_so() -> None:
+    machine = begun()
+    machine.send_to(A)
+    machine.answered(asked(machine), added(ErrorCode.NONE), 0.0, v2=False)
+    machine.hand_over()
+    with pytest.raises(ApplicationRecoverableError) as told:
+        machine.check_send()
+    assert "the transaction was handed over to another producer" in str(told.value.__cause__ or told.value)
 
 
 @pytest.mark.behaviour("P7")

@@ -479,6 +479,55 @@ def test_a_transaction_is_handed_over_once_a_broker_knows_of_it_and_ended_by_ano
 
 
 @pytest.mark.behaviour("P7")
+def test_what_was_not_asked_yet_is_not_asked_any_more_of_a_transaction_that_is_aborted() -> None:
+    play(
+        """
+        > record t-0
+        > turn
+          AddPartitionsToTxn t-0
+        > answer
+        > call send_offsets_to_transaction
+        > call abort_transaction
+          [ABORTING_TRANSACTION]
+          send_offsets_to_transaction: TransactionAbortedError
+        > turn
+          EndTxn abort epoch 0
+        > answer
+          [READY]
+          abort_transaction: done
+        """
+    )
+
+
+@pytest.mark.behaviour("P7")
+@pytest.mark.parametrize("code", ["UNKNOWN_SERVER_ERROR", "NOT_COORDINATOR"])
+def test_what_is_refused_after_it_was_given_up_is_of_no_more_interest(code: str) -> None:
+    play(
+        f"""
+        > record t-0
+        > drain t-0
+          it goes
+        > call send_offsets_to_transaction
+        > turn
+          FindCoordinator g
+        > answer
+        > turn
+          TxnOffsetCommit g
+        > call abort_transaction
+          [ABORTING_TRANSACTION]
+          send_offsets_to_transaction: TransactionAbortedError
+        > answer {code}
+        > turn
+          EndTxn abort epoch 0
+        > answer
+          [READY]
+          abort_transaction: done
+        """,
+        v2=True,
+    )
+
+
+@pytest.mark.behaviour("P7")
 def test_what_is_open_when_the_producer_is_closed_is_aborted() -> None:
     play(
         """

@@ -380,6 +380,23 @@ def test_columns_are_taken_whole_and_the_next_fetches_leave_before_they_are_deco
     assert story.fetches[-1] == {0: 3, 1: 6}
 
 
+def test_an_error_waits_for_the_columns_before_it() -> None:
+    story = Story(A, B)
+    story.partitions = {0: data(batch(0)), 1: data(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)}
+    story.poll()
+    assert [tp for tp, _ in story.fetcher.collect_columns(None, with_headers=False)] == [A]
+    with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED: fetch of t-1 at offset 0"):
+        story.fetcher.collect_columns(None, with_headers=False)
+
+
+def test_an_error_that_may_pass_moves_no_position() -> None:
+    story = Story(A)
+    story.partitions[0] = data(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    story.poll()
+    assert story.fetcher.collect_columns(None, with_headers=False) == []
+    assert not story.fetcher.take_passed()
+
+
 @pytest.mark.parametrize(
     ("bound", "portions"),
     [(1, [[A], [B]]), (2 * len(batch(0)) - 1, [[A], [B]]), (2 * len(batch(0)), [[A, B], []])],
@@ -493,13 +510,15 @@ def test_who_listens_hears_of_fetches_that_came_to_nothing() -> None:
     with story.events.trace() as trace:
         story.refusal = FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
         story.reach_a_fetch()
-        story.silent, story.refusal = True, None
+        story.refusal, story.partitions[0] = None, PartitionData(high_watermark=100, records=None)
+        story.reach_a_fetch()
+        story.silent = True
         story.reach_a_fetch()
         story.broker.end(1, "reset")
         story.client.poll(0.05)
     told = [moment.event for moment in trace if isinstance(moment.event, FetchCompleted)]
-    assert told[0] == FetchCompleted(1, 0, "UNKNOWN_SERVER_ERROR")
-    assert "reset" in told[1].error
+    assert told[:2] == [FetchCompleted(1, 0, "UNKNOWN_SERVER_ERROR"), FetchCompleted(1, 0, "")]
+    assert "reset" in told[2].error
 
 
 def test_the_leaders_epoch_travels_with_the_question() -> None:

@@ -194,7 +194,7 @@ class TransactionMachine:
         """A record of the transaction is lost: all of it must be aborted."""
         if isinstance(error, KafkaError) and error.code in FATAL_CODES:
             self.fail(error)
-        elif self.transactional_id is not None and self.status.is_open:
+        elif self.status.is_open:
             self._become_abortable(error)
 
     def resolve(self) -> None:
@@ -326,7 +326,6 @@ class TransactionMachine:
         self.status.become(S.ABORTING_TRANSACTION)
         error = TransactionAbortedError(ErrorCode.TRANSACTION_ABORTABLE, "the transaction is being aborted")
         self.drop_requests(error, aborting=True)
-        self.contents.new.clear()
         return self._end(commit=False)
 
     def _end(self, *, commit: bool) -> Outcome:
