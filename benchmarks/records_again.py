@@ -1,6 +1,7 @@
 """How many records a group gets again while its members come, leave and are killed: the same story at our broker and at Kafka.
 
-Members are librdkafka's, each a process, so that it can be killed; each writes down what was delivered to it before it polls again.
+Members are of each client, or of those that are named (`python -m benchmarks.records_again kafka-python`): a group of each at the
+same time, all at one broker. Each member is a process, so that it can be killed (`_group_members`).
 What comes again is what was read and not committed by who was killed, so that is a matter of chance: the phase of a commit
 against the kill. Hence several rounds, in turns, and the sum over all.
 """
@@ -14,14 +15,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks._group_members import CLIENTS
 from benchmarks.brokers import Running, apache_kafka, ottla_broker
 
 ROUNDS, PARTITIONS, RATE = 2, 6, 500
@@ -41,39 +44,21 @@ STORY = (
     (44, "end"),
 )
 """Seconds, and what happens: a new member joins, the one that is longest there leaves or is killed."""
-MEMBER = """
-import os, signal, sys
-import confluent_kafka as ck
-
-over = []
-signal.signal(signal.SIGTERM, lambda *_: over.append(True))
-servers, group, topic, path, session, commit = sys.argv[1:]
-consumer = ck.Consumer({
-    "bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest", "session.timeout.ms": int(session),
-    "heartbeat.interval.ms": 500, "auto.commit.interval.ms": int(commit),
-})
-consumer.subscribe([topic])
-fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-while not over:
-    lines = [message.value() for message in consumer.consume(500, 0.1) if message.error() is None]
-    if lines:
-        os.write(fd, b"\\n".join([*lines, b""]))
-consumer.close()
-"""
 serial = count()
 
 
 class Group:
     """Its members, and what was delivered to them."""
 
-    def __init__(self, server: Running, topic: str, folder: Path) -> None:
-        self._about = [server.bootstrap, f"again-{next(serial)}", topic]
+    def __init__(self, client: str, server: Running, topic: str, folder: Path) -> None:
+        self._about = [client, server.bootstrap, f"again-{next(serial)}", topic]
         self._folder = folder
         self._members: list[subprocess.Popen[bytes]] = []
 
     def join(self) -> None:
         path = self._folder / f"member-{next(serial)}"
-        command = [sys.executable, "-c", MEMBER, *self._about, str(path), str(SESSION_MS), str(COMMIT_MS)]
+        module = ["-m", "benchmarks._group_members"]
+        command = [sys.executable, *module, *self._about, str(path), str(SESSION_MS), str(COMMIT_MS)]
         self._members.append(subprocess.Popen(command))
 
     def leave(self) -> None:
@@ -118,14 +103,14 @@ def writing(server: Running, topic: str) -> Iterator[list[int]]:
         assert producer.flush(PATIENCE) == 0
 
 
-def played(server: Running) -> tuple[int, int]:
-    """The story once: how many records were delivered, and how many of these deliveries were another one's again."""
+def played(client: str, server: Running) -> tuple[int, int]:
+    """The story once with members of one client: how many records were delivered, and how many of these deliveries were another one's again."""
     topic = f"again-{next(serial)}"
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     (made,) = admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values()
     made.result(PATIENCE)
     with TemporaryDirectory() as folder:
-        group = Group(server, topic, Path(folder))
+        group = Group(client, server, topic, Path(folder))
         with writing(server, topic) as sent:
             begin = time.monotonic()
             for second, what in STORY[:-1]:
@@ -142,16 +127,18 @@ def played(server: Running) -> tuple[int, int]:
 
 
 def main() -> None:
-    with ottla_broker() as ours, apache_kafka() as kafka:
+    clients = sys.argv[1:] or list(CLIENTS)
+    with ottla_broker() as ours, apache_kafka() as kafka, ThreadPoolExecutor() as pool:
         servers = [ours, *([kafka] if kafka else [])]
-        totals: dict[str, list[tuple[int, int]]] = {server.name: [] for server in servers}
+        totals: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for _ in range(ROUNDS):
             for server in servers:
-                records, again = played(server)
-                totals[server.name].append((records, again))
-                print(f"{server.name}: {again} of {records} again ({again / records:.2%})", flush=True)
-        for name, rounds in totals.items():
-            print(f"{name}: {sum(each[1] for each in rounds) / sum(each[0] for each in rounds):.2%} of all")
+                for client, (records, again) in zip(clients, pool.map(played, clients, repeat(server)), strict=True):
+                    totals.setdefault((client, server.name), []).append((records, again))
+                    print(f"{client} at {server.name}: {again} of {records} again ({again / records:.2%})", flush=True)
+        for (client, name), rounds in sorted(totals.items()):
+            records, again = map(sum, zip(*rounds, strict=True))
+            print(f"{client} at {name}: {again} of {records}, {again / records:.2%} of all")
 
 
 if __name__ == "__main__":
