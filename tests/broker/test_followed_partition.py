@@ -256,6 +256,7 @@ def test_a_copy_that_takes_more_than_it_may_is_held_back_while_it_lags(
     copy = house.follow(wire)
     house.until(lambda: copy.log.end_offset == 1)  # the first is let through, and is too much
     copy.lags = True
+    house.fetcher._stir(copy)
     write(leader, b"more")
     asked: list[object] = []
     monkeypatch.setattr(house.fetcher._connection, "ask", asked.append)

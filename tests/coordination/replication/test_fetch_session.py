@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ottla.coordination.replication.fetch_session import FollowerSession, Place
 from ottla.errors import ErrorCode
 from ottla.model import INT32_MAX
@@ -38,10 +41,57 @@ def test_what_is_followed_no_more_is_taken_out() -> None:
     session = FollowerSession()
     told(session, {A: 0, B: 7})
     session.answered(FetchResponse(session_id=42))
-    request = told(session, {B: 7})
+    session.leave(A)
+    request = told(session, {})
     assert [(each.topic_id, each.partitions) for each in request.forgotten_topics_data] == [(A.topic_id, [0])]
     session.answered(FetchResponse(session_id=42))
     assert named(told(session, {A: 0, B: 7})) == [(0, 0)]
+
+
+def test_what_comes_back_before_the_next_request_is_not_taken_out() -> None:
+    session = FollowerSession()
+    told(session, {A: 0})
+    session.answered(FetchResponse(session_id=42))
+    session.leave(A)
+    request = told(session, {A: 3})
+    assert (named(request), request.forgotten_topics_data) == ([(0, 3)], [])
+
+
+def test_what_was_taken_out_amid_a_request_that_names_it_is_taken_out_by_the_next() -> None:
+    session = FollowerSession()
+    told(session, {A: 0})
+    session.leave(A)
+    session.answered(FetchResponse(session_id=42))
+    assert [each.partitions for each in told(session, {}).forgotten_topics_data] == [[0]]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["change", "leave", "ask", "lose"]), st.integers(0, 3), st.integers(0, 2))))
+def test_a_leader_knows_what_is_wanted_after_each_request_that_names_what_may_have_changed(
+    steps: list[tuple[str, int, int]],
+) -> None:
+    session, wanted, known = FollowerSession(), dict[Place, int](), dict[Place, int]()
+    stirred = set[Place]()
+    for what, number, offset in steps:
+        place = Place(A.topic_id, number)
+        if what == "change":
+            wanted[place] = offset
+            stirred.add(place)
+        elif what == "leave":
+            wanted.pop(place, None)
+            stirred.discard(place)
+            session.leave(place)
+        elif what == "lose":
+            session.lost()
+        else:
+            some = stirred if session.epoch else wanted
+            request = told(session, {each: wanted[each] for each in some})
+            known = known if request.session_epoch else {}
+            known |= {Place(A.topic_id, partition): at for partition, at in named(request)}
+            for each in request.forgotten_topics_data:
+                del known[Place(each.topic_id, each.partitions[0])]
+            assert known == wanted
+            session.answered(FetchResponse(session_id=42))
+            stirred.clear()
 
 
 def test_after_a_refusal_or_a_lost_answer_everything_is_told_again() -> None:

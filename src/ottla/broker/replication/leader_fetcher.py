@@ -2,6 +2,14 @@
 
 One question is under way at a time. What came is appended in the loop, to which the logs belong; so the next question says where
 they end by then.
+
+A broker may follow thousands, of which a few change between two questions. Only those are looked at:
+
+    added, answered or due again ──► stirred ──► named in a question, if it is not what the leader knows ──► still
+    must not be asked for yet    ──► held, and not in the session until its time has come
+
+Whoever has no session with its leader, as at the beginning and after a lost answer, has all of them stirred. Copies that lag behind
+are looked at each time, since a throttle may hold them back.
 """
 
 from __future__ import annotations
@@ -21,7 +29,7 @@ from ottla.coordination.replication.fetch_session import FollowerSession, Place
 from ottla.coordination.replication.fetched import LATER_SECONDS, Append, AskForRange, outcome_of, within_range
 from ottla.errors import ErrorCode, OttlaError
 from ottla.model import EARLIEST, LATEST
-from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, ReplicaState
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, PartitionData, ReplicaState
 from ottla.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -80,16 +88,32 @@ class LeaderFetcher:
         self._clock = clock
         self._connection = connection
         self._session = FollowerSession()
+        self._stirred: dict[Place, FollowedPartition] = {}
+        self._lagging: dict[Place, FollowedPartition] = {}
+        self._held: dict[Place, FollowedPartition] = {}
+        self._asked: dict[Place, FollowedPartition] = {}
+        """Who takes what comes for a partition."""
         self._busy = self._closed = False
         self._silent = False
 
     def add(self, partition: FollowedPartition) -> None:
         """Copy one more, or the same in another epoch."""
         self.partitions[partition.place] = partition
+        self._held.pop(partition.place, None)
+        self._stir(partition)
         self._go_on()
 
     def remove(self, place: Place) -> None:
         self.partitions.pop(place, None)
+        self._drop(place)
+
+    def _stir(self, each: FollowedPartition) -> None:
+        """Look at it before the next question."""
+        self._stirred[each.place] = each
+        if each.lags:
+            self._lagging[each.place] = each
+        else:
+            self._lagging.pop(each.place, None)
 
     def close(self) -> None:
         self._closed = True
@@ -100,24 +124,41 @@ class LeaderFetcher:
         if self._busy or self._closed or not self.partitions:
             return
         now = self._clock.monotonic()
-        ready = self._ready(now)
-        lost = [each for each in ready if each.out_of_range]
+        self._look(now)
+        lost = next((each for each in self._stirred.values() if each.out_of_range), None)
         address = self._address(self._leader)
-        if address is None or not ready:
+        if address is None or len(self._held) == len(self.partitions):
             soonest = min(each.not_before for each in self.partitions.values())
             self._again_at(max(soonest, now + (LOST_SECONDS if address is None else 0.0)))
         elif lost:
-            self._ask_for_range(address, lost[0])
+            self._ask_for_range(address, lost)
         else:
-            self._fetch(address, ready)
+            self._fetch(address)
 
-    def _ready(self, now: float) -> list[FollowedPartition]:
-        """What may be asked for now; copies that lag behind may be throttled."""
-        for each in self.partitions.values():
-            if each.lags and each.not_before <= now:
-                span = self._throttled.wait(each.partition.topic_partition)
-                each.not_before = now + min(span, HELD_BACK_SECONDS) if span else each.not_before
-        return [each for each in self.partitions.values() if each.not_before <= now]
+    def _look(self, now: float) -> None:
+        """Let go what was held for long enough, and hold what may not be asked for now."""
+        if not self._session.epoch:
+            self._stirred, self._held = dict(self.partitions), {}
+        for each in [each for each in self._held.values() if each.not_before <= now]:
+            self._stirred[each.place] = self._held.pop(each.place)
+        for each in [each for each in (self._lagging | self._stirred).values() if not self._may_ask(each, now)]:
+            self._hold(each)
+
+    def _may_ask(self, each: FollowedPartition, now: float) -> bool:
+        if each.lags and each.not_before <= now:
+            span = self._throttled.wait(each.partition.topic_partition)
+            each.not_before = now + min(span, HELD_BACK_SECONDS) if span else each.not_before
+        return each.not_before <= now
+
+    def _hold(self, each: FollowedPartition) -> None:
+        self._drop(each.place)
+        self._held[each.place] = each
+
+    def _drop(self, place: Place) -> None:
+        """Ask for it no more."""
+        for some in (self._stirred, self._held, self._lagging, self._asked):
+            some.pop(place, None)
+        self._session.leave(place)
 
     def _again_at(self, moment: float) -> None:
         self._busy = True
@@ -127,18 +168,18 @@ class LeaderFetcher:
         self._busy = False
         self._go_on()
 
-    def _fetch(self, address: Address, ready: list[FollowedPartition]) -> None:
-        asked = {each.place: (each, self._wanted(each)) for each in ready}
+    def _fetch(self, address: Address) -> None:
         request = FetchRequest(
             replica_state=ReplicaState(self._me.node_id, self._me.epoch()),
             max_wait_ms=MAX_WAIT_MS,
             min_bytes=1,
             max_bytes=MAX_BYTES,
         )
-        self._session.fill(request, {place: wanted for place, (_, wanted) in asked.items()})
+        self._session.fill(request, {place: self._wanted(each) for place, each in self._stirred.items()})
+        self._asked.update(self._stirred)
+        self._stirred.clear()
         self._busy = True
-        done = lambda answer: self._fetched(asked, answer)  # noqa: E731
-        self._connection.ask(Question(address, request, FETCH_VERSION, FetchResponse, done))
+        self._connection.ask(Question(address, request, FETCH_VERSION, FetchResponse, self._fetched))
 
     def _wanted(self, each: FollowedPartition) -> FetchPartition:
         wanted = each.next_fetch()
@@ -152,9 +193,7 @@ class LeaderFetcher:
             self._me.directory_id,
         )
 
-    def _fetched(
-        self, asked: dict[Place, tuple[FollowedPartition, FetchPartition]], answer: FetchResponse | OttlaError
-    ) -> None:
+    def _fetched(self, answer: FetchResponse | OttlaError) -> None:
         self._busy = False
         if self._closed:
             return
@@ -165,19 +204,21 @@ class LeaderFetcher:
         self._session.answered(answer)
         for topic in answer.responses:
             for data in topic.partitions:
-                place = Place(topic.topic_id, data.partition_index)
-                each, wanted = asked.get(place, (None, None))
+                each = self._asked.get(place := Place(topic.topic_id, data.partition_index))
                 # Meanwhile it may be another's to lead, or ours.
-                if each is None or wanted is None or self.partitions.get(place) is not each:
-                    continue
-                outcome = outcome_of(data)
-                if isinstance(outcome, AskForRange):
-                    each.out_of_range = True
-                    continue
-                if isinstance(outcome, Append):
-                    self._throttled.record(each.partition.topic_partition, len(outcome.records))
-                each.take(outcome)
+                if each is not None and self.partitions.get(place) is each:
+                    self._take(each, data)
         self._go_on()
+
+    def _take(self, each: FollowedPartition, data: PartitionData) -> None:
+        outcome = outcome_of(data)
+        if isinstance(outcome, AskForRange):
+            each.out_of_range = True
+        else:
+            if isinstance(outcome, Append):
+                self._throttled.record(each.partition.topic_partition, len(outcome.records))
+            each.take(outcome)
+        self._stir(each)
 
     def _ask_for_range(self, address: Address, each: FollowedPartition) -> None:
         """Where the leader's log begins, then where it ends: one question names a partition once."""

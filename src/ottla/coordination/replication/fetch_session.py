@@ -29,7 +29,7 @@ Wanted = Mapping[Place, FetchPartition]
 
 
 class FollowerSession:
-    """With one leader, over one connection."""
+    """With one leader, over one connection. Costs what changed, not what is followed."""
 
     def __init__(self) -> None:
         self.session_id = NO_SESSION
@@ -37,17 +37,25 @@ class FollowerSession:
         """What the next request says; 0 begins anew."""
         self._told: dict[Place, FetchPartition] = {}
         self._telling: dict[Place, FetchPartition] = {}
+        self._left: set[Place] = set()
+        """Not wanted any more, which the leader is not told yet."""
+        self._forgetting: list[Place] = []
+
+    def leave(self, place: Place) -> None:
+        """It is not wanted until it is again."""
+        self._left.add(place)
 
     def fill(self, request: FetchRequest, wanted: Wanted) -> None:
-        """Put into a request what the leader does not know of what is wanted."""
-        self._telling = dict(wanted)
-        known = self._told if self.epoch else {}
-        changed = [(place, each) for place, each in wanted.items() if known.get(place) != each]
+        """Put into a request what the leader does not know of what is wanted: all of it at epoch 0, later what may have changed."""
+        self._telling = {place: each for place, each in wanted.items() if self._told.get(place) != each}
+        self._forgetting = [place for place in self._left if place in self._told and place not in wanted]
+        self._left.clear()
         request.session_id, request.session_epoch = self.session_id, self.epoch
-        request.topics = [FetchTopic(topic_id=place.topic_id, partitions=[each]) for place, each in changed]
-        gone = [place for place in known if place not in wanted]
+        request.topics = [
+            FetchTopic(topic_id=place.topic_id, partitions=[each]) for place, each in self._telling.items()
+        ]
         request.forgotten_topics_data = [
-            ForgottenTopic(topic_id=each.topic_id, partitions=[each.partition]) for each in gone
+            ForgottenTopic(topic_id=each.topic_id, partitions=[each.partition]) for each in self._forgetting
         ]
 
     def answered(self, response: FetchResponse) -> None:
@@ -55,12 +63,16 @@ class FollowerSession:
         if response.error_code or response.session_id == NO_SESSION:
             self.lost()
             return
-        self.session_id, self._told = response.session_id, self._telling
+        self.session_id = response.session_id
+        self._told.update(self._telling)
+        for place in self._forgetting:
+            del self._told[place]
         self.epoch = 1 if self.epoch == INT32_MAX else self.epoch + 1
 
     def lost(self) -> None:
         """Nobody knows what the leader knows: tell everything again."""
         self.session_id, self.epoch, self._told = NO_SESSION, 0, {}
+        self._left.clear()
 
     def check(self) -> None:
         assert (self.session_id == NO_SESSION) == (self.epoch == 0)
