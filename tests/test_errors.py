@@ -24,6 +24,7 @@ from ottla.errors import (
     UnknownTopicOrPartitionError,
     error_for,
     name_of,
+    topic_asked,
 )
 
 LATER_THAN_KIO = {134, 135, 136}
@@ -99,3 +100,9 @@ def test_who_may_not_is_told_what_helps_and_once(code: int, message: str | None)
     again = str(error_for(code, error.message))
     assert str(error).startswith(f"{ErrorCode(code).name}: {message or 'refused'}; no rule (ACL) lets")
     assert again == str(error)
+
+
+def test_who_may_not_describe_a_topic_is_told_so_and_others_only_its_name() -> None:
+    told = topic_asked(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "t")
+    assert told == "DESCRIBE of topic 't' (a rule for READ or WRITE would do too)"
+    assert topic_asked(ErrorCode.INVALID_TOPIC_EXCEPTION, "t") == "topic 't'"

@@ -432,6 +432,13 @@ def name_of(code: int) -> str:
         return f"ERROR_{code}"
 
 
+def topic_asked(code: int, topic: str) -> str:
+    """What a client asked of a topic when a broker's Metadata refused it: whoever may not, is told what that was."""
+    if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return f"DESCRIBE of topic {topic!r} (a rule for READ or WRITE would do too)"
+    return f"topic {topic!r}"
+
+
 def error_for(code: int, message: str | None = None) -> KafkaError:
     """The exception for an error code."""
     if code in NOT_ALLOWED and NOT_ALLOWED[code] not in (message or ""):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ottla.client.producer.producer_batch import upper_bound_bytes
-from ottla.errors import KafkaTimeoutError, NoBrokersAvailableError
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, NoBrokersAvailableError, error_for
 from ottla.spark.dead_letters import PREFIX, DeadLetter, dead_letter
 from ottla.spark.refusals import RefusedRow, sorted_out
 from ottla.spark.sink_rows import SinkColumns, weigh
@@ -24,6 +24,8 @@ class Cluster:
             raise KafkaTimeoutError("topic 'gone' did not appear")
         if topic == "away":
             raise NoBrokersAvailableError("no Kafka broker answered")
+        if topic == "secret":
+            raise error_for(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "DESCRIBE of topic 'secret'")
         return 2
 
     def limit(self, topic: str) -> tuple[int, str]:
@@ -47,6 +49,11 @@ def test_rows_find_their_topics_in_their_order() -> None:
     assert judged(None, topic=topics, value=pa.array(list("abcd"))) == ({"x": ["a", "c", "d"], "y": ["b"]}, [])
 
 
+def test_a_topic_of_the_query_that_is_forbidden_is_no_fault_of_its_rows() -> None:
+    with pytest.raises(KafkaError, match="DESCRIBE of topic 'secret'; no rule"):
+        judged("secret", value=pa.array(["a"]))
+
+
 @pytest.mark.parametrize(
     ("columns", "row", "reason"),
     [
@@ -54,6 +61,7 @@ def test_rows_find_their_topics_in_their_order() -> None:
         ({"topic": ["x", "a/b", "x"]}, 1, "'a/b' is no name of a topic"),
         ({"topic": ["..", "x", "x"]}, 0, "'..' is no name of a topic"),
         ({"topic": ["x", "x", "gone"]}, 2, "topic 'gone' did not appear"),
+        ({"topic": ["x", "secret", "x"]}, 1, "DESCRIBE of topic 'secret'"),
         ({"partition": pa.array([0, None, 2], pa.int32())}, 2, "partition 2 is not there: 't' has 0 to 1"),
         ({"partition": pa.array([-1, 0, 1], pa.int32())}, 0, "partition -1 is not there"),
         ({"timestamp": pa.array([0, None, -1], pa.timestamp("us", "UTC"))}, 2, "is before 1970"),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute
 
-from ottla.errors import AuthenticationError, NoBrokersAvailableError, OttlaError
+from ottla.errors import AuthenticationError, ErrorCode, KafkaError, NoBrokersAvailableError, OttlaError
 
 pc: Any = pyarrow.compute
 LEGAL_TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
@@ -62,7 +62,7 @@ def sorted_out(
     groups, refusals = [], []
     for topic, group in by_topic(batch, option):
         count = group.rows.num_rows
-        reason = topic_fault(topic, target)
+        reason = topic_fault(topic, target, named_by_rows=option is None)
         faults = dict.fromkeys(range(count), reason) if reason else dict(row_faults(group.topic, group.rows, target))
         refusals += [RefusedRow(group.place(row), topic, told) for row, told in faults.items()]
         if faults:
@@ -85,8 +85,11 @@ def by_topic(batch: pa.RecordBatch, option: str | None) -> Iterator[tuple[str | 
             yield name, TopicRows(name or "", batch.filter(mask), pc.indices_nonzero(mask))
 
 
-def topic_fault(topic: str | None, target: TopicLimits) -> str | None:
-    """Why nothing can be written there; that no broker answers or lets us in is no fault of the rows, and raised."""
+def topic_fault(topic: str | None, target: TopicLimits, *, named_by_rows: bool) -> str | None:
+    """Why nothing can be written there.
+
+    What is no fault of the rows is raised: that no broker answers or lets us in, or that the query's own topic is forbidden.
+    """
     if topic is None:
         return "it has no topic; fill column 'topic', or set the option topic"
     if not LEGAL_TOPIC.fullmatch(topic):
@@ -96,6 +99,8 @@ def topic_fault(topic: str | None, target: TopicLimits) -> str | None:
     except (NoBrokersAvailableError, AuthenticationError):
         raise
     except OttlaError as error:
+        if not named_by_rows and isinstance(error, KafkaError) and error.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            raise
         return str(error)
     return None
 

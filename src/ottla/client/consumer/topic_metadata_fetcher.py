@@ -10,7 +10,7 @@ from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.deadline import Deadline
 from ottla.client.metadata import snapshot
 from ottla.client.steps import Steps
-from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, error_for
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, error_for, topic_asked
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 
@@ -43,7 +43,7 @@ class TopicMetadataFetcher:
             )
         for name, code in cluster.errors.items():
             if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                raise error_for(code, f"topic {name!r}")
+                raise error_for(code, topic_asked(code, name))
         return dict(cluster.topics)
 
     def _ask(self, request: MetadataRequest, deadline: Deadline) -> Steps[Cluster | None]:

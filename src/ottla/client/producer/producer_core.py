@@ -33,7 +33,7 @@ from ottla.client.producer.transactions.transaction_machine import SEND_OFFSETS,
 from ottla.client.producer.unheard import Refused
 from ottla.client.steps import Steps
 from ottla.clock import SystemClock
-from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, error_for
+from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, error_for, topic_asked
 from ottla.model import FOREVER, TopicPartition
 
 LOG = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class ProducerCore:
                 return info
             code = cluster.errors.get(topic, 0)
             if code in REFUSED_TOPIC:
-                raise error_for(code, f"topic {topic!r}")
+                raise error_for(code, topic_asked(code, topic))
             if now >= deadline:
                 raise self.sender.missing(topic, partition, info)
             self.metadata.request_update()

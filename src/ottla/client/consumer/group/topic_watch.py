@@ -12,7 +12,7 @@ from ottla.client.cluster import REFUSED_TOPIC, Cluster
 from ottla.client.consumer.group.leader import counted
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metadata import Metadata
-from ottla.errors import error_for
+from ottla.errors import error_for, topic_asked
 
 
 class TopicWatch:
@@ -85,8 +85,8 @@ class TopicWatch:
         self._seen_version = metadata.version
         cluster = metadata.cluster
         for topic in self._subscriptions.topics:
-            if cluster.errors.get(topic) in REFUSED_TOPIC:
-                raise error_for(cluster.errors[topic], f"topic {topic!r}, which this consumer subscribes to")
+            if (code := cluster.errors.get(topic, 0)) in REFUSED_TOPIC:
+                raise error_for(code, f"{topic_asked(code, topic)}, which this consumer subscribes to")
         self._subscriptions.match(cluster, exclude_internal=self._exclude_internal)
         self._compare_topics()
         self._compare_counts(cluster)

@@ -17,7 +17,7 @@ from ottla.client.deadline import Deadline
 from ottla.client.future import Future
 from ottla.client.list_offsets import Findings, questions, read_answer
 from ottla.client.steps import Steps
-from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, name_of
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, name_of, topic_asked
 from ottla.model import OffsetAndTimestamp, TopicPartition
 
 LOG = logging.getLogger(__name__)
@@ -126,7 +126,7 @@ class OffsetFetcher:
                 text = f"topic {tp.topic!r} has partitions 0 to {len(info.partitions) - 1}, not {tp.partition}"
                 raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
             if info is None and tp.topic in cluster.errors:
-                raise error_for(cluster.errors[tp.topic], f"topic {tp.topic!r}")
+                raise error_for(cluster.errors[tp.topic], topic_asked(cluster.errors[tp.topic], tp.topic))
 
     def _timeout(self, left: Iterable[TopicPartition], why: str, deadline: Deadline) -> KafkaTimeoutError:
         if not self._client.metadata.knows_more_than_bootstrap():  # none has answered, or none does any more
