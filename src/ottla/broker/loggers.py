@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from ottla.coordination.cluster.config_change import DELETE, SET
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.describe_configs import DescribeConfigsResourceResult
-from ottla.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+from ottla.protocol.messages.incremental_alter_configs import DELETE, SET, AlterableConfig, AlterConfigsResource
 
 LOGGER_RESOURCE = 8
 LOGGER_SOURCE = 6

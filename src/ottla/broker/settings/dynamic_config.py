@@ -11,7 +11,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listener_settings import PREFIX, table
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Option, convert, options_of
-from ottla.coordination.cluster.config_change import DELETE, SET
+from ottla.protocol.messages.incremental_alter_configs import DELETE, SET
 
 ALL_BROKERS = ""
 """The name under which settings are changed for every broker of the cluster."""

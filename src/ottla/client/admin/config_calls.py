@@ -13,13 +13,14 @@ from ottla.errors import KafkaError, error_for
 from ottla.model import Node
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.protocol.messages.incremental_alter_configs import (
+    DELETE,
+    SET,
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
 from ottla.protocol.messages.list_config_resources import ListConfigResourcesRequest
 
-SET, DELETE = 0, 1
 CONFIGS = "{'retention.ms': '3600000'}"
 CHANGES = f"{{ConfigResource('topic', 'flights'): {CONFIGS}}}"
 NAMES = {number: kind for kind, number in KINDS.items()}

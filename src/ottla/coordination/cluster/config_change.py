@@ -22,9 +22,9 @@ from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
 from ottla.errors import ConfigError, ErrorCode
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
+from ottla.protocol.messages.incremental_alter_configs import APPEND, DELETE, SET, SUBTRACT
 from ottla.protocol.schema import Message
 
-SET, DELETE, APPEND, SUBTRACT = range(4)
 NO_METRICS = "This broker does not collect metrics of clients (KIP-714), so it takes no subscriptions to them."
 VERBS = {APPEND: "appended to", SUBTRACT: "subtracted from"}
 Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterConfigsResource

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from ottla.protocol.schema import Bool, Int8, Int16, Int32, Message, String, message, struct
 
+SET, DELETE, APPEND, SUBTRACT = range(4)
+"""What is done to a config; the last two to one that is a list."""
+
 
 @struct
 class AlterableConfig:
     name: String = ""
-    config_operation: Int8 = 0
-    """0 sets, 1 deletes, 2 appends to a list, 3 subtracts from a list."""
+    config_operation: Int8 = SET
     value: String | None = None
 
 
