@@ -30,6 +30,7 @@ from tests.cli.conftest import ottla
         ("brokr", "unknown command 'brokr'; did you mean 'broker'?"),
         ("topics creat x", "unknown command 'creat'; did you mean 'create'?"),
         ("--versoin", "unknown option '--versoin'; did you mean '--version'?"),
+        ("broker --log-dirs /data", "unknown option '--log-dirs'; did you mean '--data-dir'?"),
         ("produce t --bootstrap-sever x:1", "did you mean '--bootstrap-server'?"),
         ("produce", "missing argument 'TOPIC'"),
         ("topics create", "missing argument 'NAME...'"),

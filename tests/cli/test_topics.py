@@ -73,6 +73,11 @@ def test_what_cannot_be_is_one_sentence(address: str, topic: str) -> None:
     unknown = ottla("topics", "describe", f"no-{topic}", *at)
     assert unknown.status == 1
     assert f"there is no topic 'no-{topic}'" in unknown.sentence
+    assert unknown.sentence.endswith(f"; did you mean {topic!r}?")
+    unknown = ottla("topics", "delete", f"{topic}s", *at)
+    assert unknown.status == 1
+    assert unknown.sentence.endswith(f"; did you mean {topic!r}?")
+    assert "did you mean" not in ottla("topics", "describe", "zzz", *at).sentence
     config = ottla("topics", "create", f"{topic}-2", "--config", "retention.sm=1", *at)
     assert config.status == 1
     assert "retention.sm" in config.sentence

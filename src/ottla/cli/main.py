@@ -20,6 +20,8 @@ from ottla.errors import OttlaError
 FAILED = 1
 SENSELESS = 2
 INTERRUPTED = 130
+KAFKAS = {"--log-dirs": "--data-dir", "--log-dir": "--data-dir"}
+"""Options by the names of Kafka's settings, where another of ours is written more like them."""
 
 root = LazyVerbs(
     "ottla",
@@ -111,6 +113,9 @@ def sentence_of(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx is not None else "ottla"
     if isinstance(error, click.NoSuchOption):
         known = [name for p in error.ctx.command.get_params(error.ctx) for name in p.opts] if error.ctx else []
+        meant = KAFKAS.get(error.option_name)
+        if meant in known:
+            return f"unknown option {error.option_name!r}; did you mean {meant!r}? (see {path} --help)"
         return f"{unknown('option', error.option_name, known)} (see {path} --help)"
     message = error.format_message().rstrip(".")
     return f"{message[:1].lower()}{message[1:]} (see {path} --help)"

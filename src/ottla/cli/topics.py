@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,7 @@ from ottla.cli.options import (
 )
 from ottla.cli.tables import cell_text, show
 from ottla.cli.verbs import Verbs
+from ottla.errors import OttlaError, UnknownTopicOrPartitionError
 
 if TYPE_CHECKING:
     from ottla.client.admin import Admin, TopicDescription
@@ -117,7 +119,7 @@ def list_topics(bootstrap_server: str, internal: bool, in_json: bool, settings: 
 @settings_option("client")
 def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
     """Print the partitions of topics with their leaders and offsets; of all topics without a name."""
-    with admin_at(bootstrap_server, settings) as admin:
+    with admin_at(bootstrap_server, settings) as admin, nearly_named(admin, names):
         found = admin.describe_topics(names or None).values()
         rows = rows_of(admin, [topic for topic in found if names or not topic.internal])
     if in_json:
@@ -134,7 +136,7 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
 @settings_option("client")
 def delete(names: tuple[str, ...], bootstrap_server: str, settings: tuple[str, ...]) -> None:
     """Delete topics and all their records."""
-    with admin_at(bootstrap_server, settings) as admin:
+    with admin_at(bootstrap_server, settings) as admin, nearly_named(admin, names):
         admin.delete_topics(names)
 
 
@@ -144,6 +146,21 @@ def admin_at(bootstrap: str, settings: tuple[str, ...]) -> Admin:
 
     with read_as_usage():
         return Admin(client_settings(bootstrap, settings, default_api_timeout_ms=int(PATIENCE_SECONDS * 1000)))
+
+
+@contextmanager
+def nearly_named(admin: Admin, names: Collection[str]) -> Iterator[None]:
+    """Where a topic is not there, name those that are called nearly so."""
+    try:
+        yield
+    except UnknownTopicOrPartitionError as error:
+        from difflib import get_close_matches  # for those who mistype
+
+        there = admin.list_topics(internal=True)
+        close = [each for name in names if name not in there for each in get_close_matches(name, there, n=1)]
+        if not close:
+            raise
+        raise OttlaError(f"{str(error).rstrip('.')}; did you mean {' and '.join(map(repr, close))}?") from error
 
 
 def rows_of(admin: Admin, topics: Collection[TopicDescription]) -> dict[TopicDescription, list[Row]]:
