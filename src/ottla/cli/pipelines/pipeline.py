@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ottla.cli.options import json_lines_option, json_option
+from ottla.cli.options import json_lines_option, json_option, place_of, read_as_usage
 from ottla.cli.pipelines import control as pipeline_control
 from ottla.cli.pipelines.connector import clean, new_connector
 from ottla.cli.pipelines.options import chosen, master_option, names_option, one_of, told_line_by_line, where_option
@@ -20,6 +20,7 @@ from ottla.cli.verbs import Verbs
 
 if TYPE_CHECKING:
     from ottla.pipelines.manager.build import Built
+    from ottla.pipelines.manager.facts import Facts
     from ottla.pipelines.manager.home import Home
 
 PLAN = ("NAME", "STEPS", "SINK", "PROMISE", "CHECKPOINT", "BEGINS")
@@ -42,8 +43,21 @@ def pipeline() -> None:
     default="127.0.0.1:0",
     help="Where Kafka Connect's REST interface and tables are served.  [default: a free port of 127.0.0.1]",
 )
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Answer /metrics for Prometheus over HTTP there, port 0 for a free one; needs pip install 'ottla[metrics]'.",
+)
 @json_lines_option
-def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, listen: str, in_json: bool) -> None:
+def run(
+    where: Path,
+    once: bool,
+    names: tuple[str, ...],
+    master: str | None,
+    listen: str,
+    metrics: str | None,
+    in_json: bool,
+) -> None:
     """Run the pipelines of a file, or of all files of a folder, until Ctrl-C."""
     from ottla.cli.pipelines.view import view_of
     from ottla.pipelines.file.reading import read_pipelines
@@ -53,7 +67,7 @@ def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, lis
     from ottla.pipelines.manager.session import end_session, session_for
     from ottla.spark.class_archive import have_archive_made
 
-    with told_line_by_line():
+    with told_line_by_line(), metrics_at(metrics) as show_metrics:
         reads = chosen(read_pipelines(where), names)
         with prepared(reads) as homes:
             spark = session_for(reads, master)
@@ -67,6 +81,7 @@ def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, lis
                     tell=tell,
                     read_again=lambda name: one_of(read_pipelines(where), name),
                 )
+                show_metrics(manager.facts)
                 on_signal(manager.stop)
                 with controlled(manager, listen):
                     well = manager.run()
@@ -141,6 +156,26 @@ def planned(plan: Plan) -> Iterator[str]:
         yield "    " + ", ".join(f"{name} {kind}" for name, kind in each["columns"].items())
     yield f"  to {plan.sink}, {plan.promise}"
     yield f"  checkpoint {plan.checkpoint}: {plan.begins}"
+
+
+@contextmanager
+def metrics_at(place: str | None) -> Iterator[Callable[[Callable[[], list[Facts]]], None]]:
+    """A page of metrics, if one is wanted, from before Spark is started; what it is given is whom it asks."""
+    if place is None:
+        yield lambda facts: None
+        return
+    from ottla.pipelines.manager.metrics import page_of_metrics
+
+    host, port = place_of("--metrics", place)
+    with ExitStack() as stack:
+        with read_as_usage():
+            url, collector = stack.enter_context(page_of_metrics(host, port))
+        click.echo(f"ottla pipeline: metrics at {url}", err=True)
+
+        def show(facts: Callable[[], list[Facts]]) -> None:
+            collector.facts = facts
+
+        yield show
 
 
 @contextmanager
