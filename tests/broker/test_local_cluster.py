@@ -134,12 +134,6 @@ def test_a_cluster_is_found_again_in_its_directory(tmp_path: Path) -> None:
         addresses = cluster.addresses
     with Cluster(data_dir=tmp_path) as cluster:
         assert cluster.addresses == addresses
-        cluster.stop(3)
-        places = places_of(read_nodes(tmp_path, {})[3])
-        assert len(places) == 2
-        for place in places:
-            with pytest.raises(OSError, match="in use"):  # it is away, and its ports are kept for it
-                held(*place, alone=True)
         assert counted(cluster.bootstrap_servers, "kept", 1) == {b"x": 1}
     with pytest.raises(ConfigError, match="has a cluster of 3, and 5 are asked for"):
         Cluster(5, data_dir=tmp_path).open()
@@ -190,6 +184,16 @@ def test_ports_are_given_to_one_cluster_whoever_else_looks_for_some(monkeypatch:
         monkeypatch.setattr(ports_of_all, "_given", set())  # another process does not know what this one was given
         second = plan(1, others)[0]
     assert [first.port, first.controller_port, second.port, second.controller_port] == drawn
+
+
+def test_the_ports_of_a_cluster_that_is_found_are_kept_for_its_nodes_while_none_runs(tmp_path: Path) -> None:
+    format_nodes(tmp_path, planned(3), {}, SystemClock())
+    places = [place for config in read_nodes(tmp_path, {}).values() for place in places_of(config)]
+    assert len(places) == 6
+    with patch.object(Cluster, "_start_all"), Cluster(data_dir=tmp_path):
+        for place in places:
+            with pytest.raises(OSError, match="in use"):
+                held(*place, alone=True)
 
 
 def test_a_port_that_is_taken_is_told_and_nothing_is_left_running() -> None:
