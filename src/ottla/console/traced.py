@@ -6,18 +6,16 @@ Only looks: joins no group, sends nothing. A socket whose process was killed ref
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from ottla.console.views import View
 from ottla.errors import OttlaError
+from ottla.tracing.greeting import greeted
 
 PATIENCE_SECONDS = 1.0
 """How long a program may take to say who it is."""
-LONGEST_HELLO = 64 * 1024
 LONGEST_LINE = 32 * 1024 * 1024
 """Of the events of a tenth of a second, and all parts."""
 
@@ -67,11 +65,8 @@ def not_traced(name: str) -> NotTracedError:
 def maybe_hello(path: Path) -> dict[str, Any] | None:
     """Who listens there, in its own words; None where nobody answers."""
     try:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(PATIENCE_SECONDS)
-            connection.connect(str(path))
-            with connection.makefile("rb") as stream:
-                said = json.loads(stream.readline(LONGEST_HELLO))
+        connection, hello = greeted(path, PATIENCE_SECONDS)
     except (OSError, ValueError):
         return None
-    return said if isinstance(said, dict) else None
+    connection.close()
+    return hello

@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import click
 
 from ottla.cli.live import LiveView
 from ottla.cli.options import json_lines_option, senseless
+from ottla.tracing.greeting import greeted
 
 TURN_SECONDS = 0.5
 """How long it is waited for a line before the time that is left is looked at."""
@@ -59,23 +61,10 @@ def open_brokers(folder: Path) -> dict[int, socket.socket]:
     """The brokers that can be looked into, by their ids; each has said who it is."""
     found: dict[int, socket.socket] = {}
     for path in sorted(folder.glob("broker-*.sock")):
-        connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(PATIENCE_SECONDS)
-        try:
-            connection.connect(str(path))
-            hello = json.loads(line_of(connection))
+        with suppress(OSError, ValueError):  # of a process that was killed
+            connection, hello = greeted(path, PATIENCE_SECONDS)
             found[int(hello["client_id"].removeprefix("broker "))] = connection
-        except (OSError, ValueError):  # of a process that was killed
-            connection.close()
     return found
-
-
-def line_of(connection: socket.socket) -> bytes:
-    """The first line, and nothing after it."""
-    line = bytearray()
-    while not line.endswith(b"\n") and (byte := connection.recv(1)):
-        line += byte
-    return bytes(line)
 
 
 def chosen(brokers: Mapping[int, socket.socket], node: int | None, folder: str) -> socket.socket:
