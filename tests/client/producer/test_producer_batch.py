@@ -120,6 +120,7 @@ def test_memory_comes_back_only_when_an_answer_tells_that_it_has_been_read(
     batch.attempts = attempts
     batch.result.complete(base_offset, error=None if base_offset >= 0 else KafkaTimeoutError("late"))
     assert batch.release() is (memory if comes_back else None)
+    assert (batch.reserved_bytes, batch.payload) == (0, b"")
 
 
 def test_the_parts_of_a_batch_have_their_place_in_it_and_its_numbers() -> None:

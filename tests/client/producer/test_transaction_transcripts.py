@@ -479,6 +479,44 @@ def test_a_transaction_is_handed_over_once_a_broker_knows_of_it_and_ended_by_ano
 
 
 @pytest.mark.behaviour("P7")
+@pytest.mark.parametrize("known", [False, True])
+def test_an_epoch_is_asked_for_once_after_a_failure_and_not_again_after_the_next_transaction(known: bool) -> None:
+    taken_in = """
+        > turn
+          AddPartitionsToTxn t-0
+        > answer"""
+    ended = """
+          EndTxn abort epoch 0
+        > answer
+          [INITIALIZING]
+        > turn
+          InitProducerId epoch 0
+        > answer"""
+    play(
+        f"""
+        > record t-0{taken_in if known else ""}
+        > refuse TOPIC_AUTHORIZATION_FAILED
+          [ABORTABLE_ERROR]
+        > call abort_transaction
+          [ABORTING_TRANSACTION]
+        > turn{ended if known else ""}
+          [READY]
+          abort_transaction: done
+        > call begin_transaction
+          [IN_TRANSACTION]
+        > record t-0{taken_in}
+        > call commit_transaction
+          [COMMITTING_TRANSACTION]
+        > turn
+          EndTxn commit epoch {int(known)}
+        > answer
+          [READY]
+          commit_transaction: done
+        """
+    )
+
+
+@pytest.mark.behaviour("P7")
 def test_what_was_not_asked_yet_is_not_asked_any_more_of_a_transaction_that_is_aborted() -> None:
     play(
         """
