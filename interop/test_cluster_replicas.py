@@ -384,8 +384,13 @@ def test_what_is_led_is_written_and_read_on_while_the_only_controller_stands_sti
     assert read(ours, "led-on") == list(range(writer.count))
 
 
-def test_transactions_over_all_brokers_are_whole_whoever_is_killed(cluster: Cluster, tmp_path: Path) -> None:
-    by_client = {who: {f"{topic}-{who}": each for topic, each in TOPICS.items()} for who in ("librdkafka", "Java")}
+@pytest.mark.parametrize("victims", [(OURS, OTHER), pytest.param((OURS, KAFKA, KAFKA, KAFKA), marks=pytest.mark.long)])
+def test_transactions_over_all_brokers_are_whole_whoever_is_killed(
+    cluster: Cluster, tmp_path: Path, victims: tuple[int, ...]
+) -> None:
+    by_client = {
+        who: {f"{topic}-{who}-{victims[-1]}": each for topic, each in TOPICS.items()} for who in ("librdkafka", "Java")
+    }
     with Admin(bootstrap_servers=cluster.address) as admin:
         for topics in by_client.values():
             admin.create_topics([NewTopic(topic, replica_assignments={0: each}) for topic, each in topics.items()])
@@ -395,7 +400,7 @@ def test_transactions_over_all_brokers_are_whole_whoever_is_killed(cluster: Clus
     ):
         librdkafkas.go_on()
         javas.go_on()
-        for victim in (OURS, OTHER):
+        for victim in victims:
             cluster.nodes[victim].kill()
             cluster.restart(victim)
             librdkafkas.go_on()

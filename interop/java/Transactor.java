@@ -1,4 +1,5 @@
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Properties;
 
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -6,6 +7,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.ApplicationRecoverableException;
 import org.apache.kafka.common.errors.AuthorizationException;
+import org.apache.kafka.common.errors.InvalidTxnStateException;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
@@ -19,16 +21,21 @@ public final class Transactor {
     private static final int ABORTED_EACH = 5;
 
     private final String[] topics;
-    private final KafkaProducer<byte[], byte[]> producer;
+    private final Properties settings = new Properties();
+    private KafkaProducer<byte[], byte[]> producer;
 
     private Transactor(String address, String[] topics, String transactionalId) {
-        Properties settings = new Properties();
         settings.put("bootstrap.servers", address);
         settings.put("transactional.id", transactionalId);
         settings.put("transaction.timeout.ms", "60000");
         settings.put("metadata.max.age.ms", "500");
         this.topics = topics;
-        this.producer = new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
+        begin();
+    }
+
+    private void begin() {
+        producer = new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
+        untilHeard(producer::initTransactions);
     }
 
     public static void main(String[] arguments) throws IOException {
@@ -41,7 +48,6 @@ public final class Transactor {
     }
 
     private void run() throws IOException {
-        producer.initTransactions();
         for (int number = 0; System.in.available() == 0; number++) {
             if (number % ABORTED_EACH == 0) {
                 write(number, false);
@@ -71,9 +77,23 @@ public final class Transactor {
         } catch (KafkaException error) {
             System.out.println("must be aborted: " + error);
         }
-        untilHeard(producer::abortTransaction);
+        abort();
         System.out.println("aborted " + number);
         return false;
+    }
+
+    /**
+     * The coordinator may have heard of nothing that could be aborted, while the transaction before is still ending: that is the
+     * producer's end. Another of the transactional id waits for it, and goes on; nothing is committed meanwhile.
+     */
+    private void abort() {
+        try {
+            untilHeard(producer::abortTransaction);
+        } catch (InvalidTxnStateException error) {
+            System.out.println("begun anew: " + error);
+            producer.close(Duration.ZERO);
+            begin();
+        }
     }
 
     private static void untilHeard(Runnable call) {
