@@ -1,0 +1,102 @@
+"""A broker of three that coordinates a transaction, and is cut off from the others while clients reach it still."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from ottla import Admin, Cluster, Consumer, NewTopic, Producer, TopicPartition
+from ottla.client.admin import TransactionDescription
+from ottla.errors import InvalidTxnStateError, KafkaTimeoutError, ProducerFencedError, TransactionAbortableError
+from ottla.model import LATEST
+from tests.patience import eventually
+
+TOPICS = "cut-a", "cut-b"
+ID = "cut"
+
+
+@pytest.mark.long
+@pytest.mark.behaviour("B4", "P3")
+def test_transactions_whose_coordinator_is_cut_off_are_whole_whatever_it_says() -> None:
+    """It takes itself for the coordinator, as Kafka's does, and clients reach it: so it may tell a producer that its transaction has not begun.
+
+    For the producer that is the end, as for Java's; the program makes another, and looks what of the last transaction is there.
+    """
+    committed = 0
+    with Cluster() as cluster, Admin(cluster.client_settings()) as admin:
+        admin.create_topics([NewTopic(topic, 1, 3) for topic in TOPICS])
+        with transactional(cluster) as producer:
+            commit(producer, 0, 60)
+            cut_off = coordinator_of_complete(admin, ID)
+            cluster.partition_off(cut_off)
+            with suppress(InvalidTxnStateError, ProducerFencedError, KafkaTimeoutError):
+                for committed in (1, 2):  # so many are acknowledged, and this one may be
+                    commit(producer, committed, 10)
+                committed = 3
+            cluster.heal()
+        others = [address for node, address in cluster.addresses.items() if node != cut_off]
+        with Admin(bootstrap_servers=",".join(others)) as beside:
+            eventually(lambda: all(in_sync(beside, topic) == {1, 2, 3} for topic in TOPICS))
+        numbers = [b"%d" % number for number in range(4)]
+        with transactional(cluster) as producer:  # what is open is aborted
+            found = committed_in(cluster, TOPICS[0])
+            assert found in (numbers[:committed], numbers[: committed + 1])
+            assert committed_in(cluster, TOPICS[1]) == found
+            for number in range(len(found), len(numbers)):
+                commit(producer, number, 60)
+        for topic in TOPICS:
+            assert committed_in(cluster, topic) == numbers
+
+
+def in_sync(admin: Admin, topic: str) -> set[int]:
+    return set(admin.describe_topics([topic])[topic].partitions[0].in_sync_replicas)
+
+
+def coordinator_of_complete(admin: Admin, transactional_id: str) -> int:
+    """Who coordinates, once the markers of the last transaction are written."""
+
+    def description() -> TransactionDescription:
+        return admin.describe_transactions([transactional_id])[transactional_id]
+
+    eventually(lambda: description().state == "CompleteCommit")
+    return description().coordinator_id
+
+
+def transactional(cluster: Cluster) -> Producer:
+    """That waits for nobody for long, ready to begin."""
+    producer = Producer(cluster.client_settings(), transactional_id=ID, request_timeout_ms=2000)
+    producer.init_transactions(60)
+    return producer
+
+
+def commit(producer: Producer, number: int, timeout: float) -> None:
+    """A number in all topics at once, if need be again."""
+    while True:
+        producer.begin_transaction()
+        try:
+            for topic in TOPICS:
+                producer.send(topic, b"%d" % number, partition=0)
+            producer.commit_transaction(timeout)
+        except TransactionAbortableError:
+            producer.abort_transaction(timeout)
+        else:
+            return
+
+
+def committed_in(cluster: Cluster, topic: str) -> list[bytes]:
+    """Up to where the log is committed now, where no transaction is open."""
+    place = TopicPartition(topic, 0)
+    with Admin(cluster.client_settings()) as admin:
+        end = admin.list_offsets({place: LATEST})[place].offset
+    found: list[bytes] = []
+    with Consumer(cluster.client_settings(), isolation_level="read_committed") as consumer:
+        consumer.assign([place])
+        consumer.seek(place, 0)
+
+        def is_read() -> bool:
+            found.extend(record.value or b"" for record in consumer.poll(0.2))
+            return consumer.position(place) >= end
+
+        eventually(is_read)
+    return found
