@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from ottla.broker.config_changes import refused_here
+from ottla.broker.controller_requests import Asking, configs_changed
+from ottla.broker.settings.config import BrokerConfig
+from ottla.coordination.cluster.config_change import KnownConfigs, decide
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
@@ -59,3 +62,27 @@ def test_what_is_not_its_own_is_for_the_controllers(resource: tuple[int, str]) -
 def test_who_may_not_change_them_is_told_nothing_of_the_brokers_files() -> None:
     asked = request(incremental_alter_configs, (BROKER, "1"))
     assert refused_here(broker(everything=False), CALL, asked) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("listener.name.ssl.ssl.keystore.location", None),
+        ("listener.name.outside.ssl.key.password", None),
+        ("log.cleaner.backoff.ms", None),
+        ("listener.name.ssl.max.connections", "a broker reads [listener.name.ssl.max.connections] when it starts"),
+        ("listener.name.ssl", "a broker reads [listener.name.ssl] when it starts"),
+        ("ssl.keystore.location", "a broker reads [ssl.keystore.location] when it starts"),
+    ],
+)
+def test_controllers_take_a_new_store_for_any_listener_of_a_broker_and_have_none_of_them_themselves(
+    name: str, refused: str | None
+) -> None:
+    change = incremental_alter_configs.AlterableConfig(name, 0, "7")
+    resource = incremental_alter_configs.AlterConfigsResource(BROKER, "2", [change])
+    asked = incremental_alter_configs.IncrementalAlterConfigsRequest([resource])
+    decision = decide(KnownConfigs({}, {}, {}), configs_changed(Asking(asked, 1, BrokerConfig())))
+    (reply,) = decision.replies
+    (answer,) = reply.message
+    assert (answer is None) if refused is None else str(answer).startswith(refused)
+    assert len(decision.records) == (refused is None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from ottla.broker.config_changes import answers
 from ottla.broker.handlers import create_acls, delete_acls
 from ottla.broker.handlers.describe_acls import filter_of
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.dynamic_config import Settings
+from ottla.broker.settings.dynamic_config import dynamic_of
 from ottla.coordination.cluster.events import (
     AclsRequested,
     AclsUnwanted,
@@ -180,6 +180,11 @@ def unwanted_of(asking: Asking) -> Sequence[DeleteTopicState]:
 # configs
 
 
+def names_of(asking: Asking) -> Iterable[str]:
+    """The settings that are named."""
+    return (config.name for resource in asking.request.resources for config in resource.configs)
+
+
 def configs_changed(asking: Asking) -> ConfigsChanged:
     config = asking.config
     return ConfigsChanged(
@@ -188,7 +193,7 @@ def configs_changed(asking: Asking) -> ConfigsChanged:
         config.changed_topic_defaults(),
         asking.request.validate_only,
         None,
-        Settings(config, {}).dynamic(),
+        dynamic_of(names_of(asking)),
         config.group_bounds(),
     )
 
@@ -200,7 +205,7 @@ def configs_replaced(asking: Asking) -> ConfigsReplaced:
         tuple(asking.request.resources),
         asking.request.validate_only,
         None,
-        Settings(config, {}).dynamic(),
+        dynamic_of(names_of(asking)),
         config.group_bounds(),
     )
 

@@ -48,6 +48,13 @@ def dynamic_options() -> Mapping[str, Option]:
     return {option.name: option for field, option in broker_table().items() if field in DYNAMIC}
 
 
+def dynamic_of(names: Iterable[str]) -> dict[str, Option]:
+    """Which of these settings, and of all that are no listener's, any broker may be changed in: its listeners are its own to know."""
+    suffixes = {name: name.removeprefix(PREFIX).partition(".")[2] for name in names if name.startswith(PREFIX)}
+    known = {name: table().get(suffix) for name, suffix in suffixes.items() if suffix.startswith(OF_LISTENERS)}
+    return {**dynamic_options(), **{name: each._replace(name=name) for name, each in known.items() if each is not None}}
+
+
 class Settings:
     """What a broker was given, and what the cluster's metadata says since."""
 
