@@ -42,6 +42,25 @@ def test_it_says_where_it_is_and_ends_with_ctrl_c(address: str) -> None:
         process.wait()
 
 
+def test_ctrl_c_amid_a_question_that_nobody_answers_is_quiet() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(PATIENCE)
+        process = start(
+            "console", "--bootstrap-server", f"127.0.0.1:{silent.getsockname()[1]}", "--listen", "127.0.0.1:0"
+        )
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline().rpartition(":")[2])
+            with socket.create_connection(("127.0.0.1", port)) as browser:
+                browser.sendall(f"GET /api/overview HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+                with silent.accept()[0]:
+                    process.send_signal(signal.SIGINT)
+                    assert process.communicate(timeout=PATIENCE) == ("", "")
+        finally:
+            process.kill()
+            process.wait()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_broker_has_a_console_beside_it_that_ends_with_it(tmp_path: Path, number: signal.Signals) -> None:
     broker = RunningBroker(tmp_path, "--console", "127.0.0.1:0")

@@ -33,6 +33,7 @@ MEANT: dict[str, frozenset[str]] = {
     "socketserver.BaseServer": frozenset({"handle_error"}),
     "socketserver.StreamRequestHandler": frozenset({"disable_nagle_algorithm", "timeout"}),
     "socketserver.TCPServer": frozenset({"address_family", "request_queue_size"}),
+    "uvicorn.server.Server": frozenset({"shutdown"}),
 }
 """What a base has to be given by whoever inherits it; what is abstract in it counts without being named."""
 INTERFACES = frozenset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -22,6 +23,14 @@ with extra("console"):
 
 FAREWELL_SECONDS = 1
 """How long a page that is being told something may hold up the end."""
+
+
+class QuietServer(uvicorn.Server):  # type: ignore[misc]  # untyped where the extra is not there
+    """Says nothing of questions that are cut off at the end: whoever ended the console meant it."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
 
 class Console:
@@ -68,7 +77,7 @@ class Console:
             server_header=False,
             timeout_graceful_shutdown=FAREWELL_SECONDS,
         )
-        self.server = uvicorn.Server(config)
+        self.server = QuietServer(config)
         try:
             self.server.run(sockets=[self.listener])
         finally:
