@@ -44,11 +44,15 @@ class Joined:
         call_soon: CallSoon,
         end: Callable[[], None],
         fail: Callable[[OttlaError], None],
+        is_in: Callable[[], bool],
         conversations: Sequence[CoordinatorsElsewhere | MarkersElsewhere] = (),
     ) -> None:
-        """`end` ends the broker at once, `fail` too, and says why. `conversations` with other brokers end with it."""
+        """`end` ends the broker at once, `fail` too, and says why. `conversations` with other brokers end with it.
+
+        `is_in` says whether this broker is let in by the metadata that it knows.
+        """
         self.on_serving: Callable[[], None] = lambda: None
-        """Called when the controllers let the broker in for the first time."""
+        """Called when the controllers have let the broker in for the first time, and it knows that from the metadata."""
         self._membership = membership
         self._hosting = hosting
         self._timers = timers
@@ -56,7 +60,9 @@ class Joined:
         self._call_soon = call_soon
         self._end = end
         self._fail = fail
+        self._is_in = is_in
         self._conversations = conversations
+        self._admitted = self._serving = False
         self._leaving = False
         self._started = False
         membership.on_serving = self._let_in
@@ -89,9 +95,15 @@ class Joined:
     def _end_in_time(self) -> None:
         self._timers.at(self._clock.monotonic() + LEAVING_SECONDS, self._end)
 
+    def look(self) -> None:
+        """The metadata are others now."""
+        if self._admitted and not self._serving and self._is_in():
+            self._serving = True
+            self.on_serving()
+
     def _let_in(self) -> None:
-        tell, self.on_serving = self.on_serving, lambda: None
-        tell()
+        self._admitted = True
+        self.look()
 
     def _sent_away(self, error: OttlaError | None) -> None:
         if error is None:
@@ -123,6 +135,11 @@ def join(
         node.topics.observed(records)
         if any(not isinstance(each, NoOpRecord) for each in records):  # which come twice a second
             hosting.look()
+            joined.look()
+
+    def is_in() -> bool:
+        known = node.observed.machine.registrations.get(node.config.node_id)
+        return known is not None and not known.fenced
 
     def offline(directory: UUID, partitions: Sequence[Partition]) -> None:
         hosting.lose(partitions)
@@ -144,7 +161,9 @@ def join(
     node.coordinators = coordinators(node, membership, selector, call_soon)
     markers = node.markers.elsewhere = markers_elsewhere(node, membership, selector)
     node.producer_ids.fetch = lambda: membership.errands.fetch_producer_ids(node.producer_ids)
-    return Joined(membership, hosting, node.timers, node.clock, call_soon, end, fail, [node.coordinators, markers])
+    conversations = (node.coordinators, markers)
+    joined = Joined(membership, hosting, node.timers, node.clock, call_soon, end, fail, is_in, conversations)
+    return joined
 
 
 def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Hosting:

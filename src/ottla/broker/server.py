@@ -64,6 +64,8 @@ class Server:
         self._calls: deque[Callable[[], None]] = deque()
         self._failure: OttlaError | None = None  # why it stopped by itself
         self._temporary = ""
+        self._open = not config.joins
+        self._tell_ready: Callable[[], None] = lambda: None
         queued = config.queued_max_request_bytes
         self._memory = MemoryBudget(queued if queued >= 0 else UNLIMITED)
         self._admission = Admission(
@@ -100,6 +102,9 @@ class Server:
             self._gap_check = GapCheck(self._directory, self._disk)
             around = self._selector, self.call_soon, self._end, self._fail
             self._joined = join(self.node, self._listeners, *around) if config.joins else None
+            if self._joined is not None:
+                self._selector.allow(0)
+                self._joined.on_serving = self._let_clients_in
             self.node.reached_at = self.addresses
             self.node.passwords.ensure(users)
             known = self._securities, self.node.passwords, self.node.tokens
@@ -129,8 +134,15 @@ class Server:
     def _configure(self, config: BrokerConfig) -> None:
         """Let in as many as may be by now; who is in already stays."""
         self._admission.allow(config.max_connections_per_ip)
-        self._selector.allow(affordable_connections(config.max_connections))
+        if self._open:
+            self._selector.allow(affordable_connections(config.max_connections))
         self.node.authentication.configure(config)
+
+    def _let_clients_in(self) -> None:
+        """They waited in the kernel's queue: who does not know the cluster yet would tell them of no brokers and no topics."""
+        self._open = True
+        self._configure(self.node.config)
+        self._tell_ready()
 
     def _listen(self, endpoint: Endpoint) -> Listener:
         security = self._securities[endpoint.name]
@@ -167,7 +179,7 @@ class Server:
         if self._joined is None:
             tell()
         else:
-            self._joined.on_serving = tell
+            self._tell_ready = tell
 
     def _end(self) -> None:
         self._farewell.begun = True
