@@ -53,6 +53,8 @@ class Joined:
         """
         self.on_serving: Callable[[], None] = lambda: None
         """Called when the controllers have let the broker in for the first time, and it knows that from the metadata."""
+        self.on_ready: Callable[[], None] = lambda: None
+        """Called after that."""
         self._membership = membership
         self._hosting = hosting
         self._timers = timers
@@ -100,6 +102,7 @@ class Joined:
         if self._admitted and not self._serving and self._is_in():
             self._serving = True
             self.on_serving()
+            self.on_ready()
 
     def _let_in(self) -> None:
         self._admitted = True

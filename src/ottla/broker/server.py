@@ -63,9 +63,7 @@ class Server:
         self._disk = Disk(self.call_soon)
         self._calls: deque[Callable[[], None]] = deque()
         self._failure: OttlaError | None = None  # why it stopped by itself
-        self._temporary = ""
-        self._open = not config.joins
-        self._tell_ready: Callable[[], None] = lambda: None
+        self._temporary, self._open = "", not config.joins
         queued = config.queued_max_request_bytes
         self._memory = MemoryBudget(queued if queued >= 0 else UNLIMITED)
         self._admission = Admission(
@@ -75,7 +73,7 @@ class Server:
             max_frame_bytes=config.socket_request_max_bytes,
             clock=self._clock,
             memory=self._memory,
-            max_accepted=affordable_connections(config.max_connections),
+            max_accepted=affordable_connections(config.max_connections) if self._open else 0,
             tells_early=False,
         )
         by_channel: dict[Hashable, Connection] = {}
@@ -102,9 +100,6 @@ class Server:
             self._gap_check = GapCheck(self._directory, self._disk)
             around = self._selector, self.call_soon, self._end, self._fail
             self._joined = join(self.node, self._listeners, *around) if config.joins else None
-            if self._joined is not None:
-                self._selector.allow(0)
-                self._joined.on_serving = self._let_clients_in
             self.node.reached_at = self.addresses
             self.node.passwords.ensure(users)
             known = self._securities, self.node.passwords, self.node.tokens
@@ -142,7 +137,6 @@ class Server:
         """They waited in the kernel's queue: who does not know the cluster yet would tell them of no brokers and no topics."""
         self._open = True
         self._configure(self.node.config)
-        self._tell_ready()
 
     def _listen(self, endpoint: Endpoint) -> Listener:
         security = self._securities[endpoint.name]
@@ -179,7 +173,7 @@ class Server:
         if self._joined is None:
             tell()
         else:
-            self._tell_ready = tell
+            self._joined.on_ready = tell
 
     def _end(self) -> None:
         self._farewell.begun = True
@@ -192,6 +186,7 @@ class Server:
         """
         try:
             if self._joined is not None:
+                self._joined.on_serving = self._let_clients_in
                 self._joined.start()
             self.node.start_chores()
             self._gap_check.begin(self.node.partitions.uncompacted())
