@@ -81,9 +81,12 @@ def test_partitions_move_when_a_member_or_the_coordinator_is_killed(
     address = broker.bootstrap_servers
     with Admin(bootstrap_servers=address) as admin:
         admin.create_topics([NewTopic("t", PARTITIONS)])
-    members = [MemberProcess(client, address, "t", "g") for _ in range(3)]
-    for member in members:
+    members: list[MemberProcess] = []
+    for _ in range(3):
+        members.append(member := MemberProcess(client, address, "t", "g"))
         undo.callback(member.kill)
+        if client == "kafka_python":  # One of three that begin at once is sometimes never heard of (3.0.12).
+            until(lambda: bool(members[-1].owned))
     until(lambda: shared(members))
     members.pop(0).kill()
     until(lambda: shared(members))
