@@ -63,7 +63,10 @@ def open_brokers(folder: Path) -> dict[int, socket.socket]:
     for path in sorted(folder.glob("broker-*.sock")):
         with suppress(OSError, ValueError):  # of a process that was killed
             connection, hello = greeted(path, PATIENCE_SECONDS)
-            found[int(hello["client_id"].removeprefix("broker "))] = connection
+            try:
+                found[int(hello["client_id"].removeprefix("broker "))] = connection
+            except ValueError:  # somebody else's name
+                connection.close()
     return found
 
 
