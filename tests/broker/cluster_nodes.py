@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ottla.broker.controllers.formatting import format_without_voters
+from ottla.broker.server import Server
 from ottla.client.consumer import Consumer
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.quorum_nodes import CLUSTER, PORT, Place
 from tests.broker.wire import Wire
-from tests.patience import eventually
+from tests.patience import PATIENCE, eventually
 
 
 class BrokerPlace(Place):
@@ -31,6 +33,25 @@ class BrokerPlace(Place):
         }
         self.knows(controllers)
         format_without_voters(self.config, CLUSTER)
+
+
+class Begun:
+    """A broker in a thread."""
+
+    def __init__(self, place: BrokerPlace) -> None:
+        self.server = Server(place.config)
+        self._let_in = threading.Event()
+        self.server.when_ready(self._let_in.set)
+        self._thread = threading.Thread(target=self.server.run)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until the controllers have let it in."""
+        assert self._let_in.wait(PATIENCE)
+
+    def close(self) -> None:
+        self.server.stop()
+        self._thread.join()
 
 
 def make_topic(broker: Place, topic: CreatableTopic) -> None:

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from ottla.broker.server import Server
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker.cluster_nodes import BrokerPlace, make_topic
+from tests.broker.cluster_nodes import Begun, BrokerPlace, make_topic
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.wire import Wire
-from tests.patience import PATIENCE
-
-
-class Begun:
-    """A broker in a thread."""
-
-    def __init__(self, place: BrokerPlace) -> None:
-        self._server = Server(place.config)
-        self._let_in = threading.Event()
-        self._server.when_ready(self._let_in.set)
-        self._thread = threading.Thread(target=self._server.run)
-        self._thread.start()
-
-    def wait(self) -> None:
-        """Until the controllers have let it in."""
-        assert self._let_in.wait(PATIENCE)
-
-    def close(self) -> None:
-        self._server.stop()
-        self._thread.join()
 
 
 def test_who_asks_a_broker_that_is_starting_is_told_of_brokers_and_topics_once_it_knows_them(tmp_path: Path) -> None:

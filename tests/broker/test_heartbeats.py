@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from ottla.broker.server import Server
 from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle
 from ottla.coordination.lifecycle.events import Beaten, Event, Wish
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
-from tests.broker.cluster_nodes import BrokerPlace, is_led, make_topic
+from tests.broker.cluster_nodes import Begun, BrokerPlace, is_led, make_topic
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.wire import Wire, produce
 from tests.patience import PATIENCE, eventually
@@ -51,18 +51,9 @@ def let_in(folder: Path) -> Iterator[tuple[BrokerPlace, Server]]:
     controller = Place(folder, 1, hosts[0])
     controller.format([controller.voter])
     place = BrokerPlace(folder, 2, hosts[1], [controller], **EAGER)
-    ready = threading.Event()
-    with controller.serving():
-        server = Server(place.config)
-        server.when_ready(ready.set)
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        try:
-            assert ready.wait(PATIENCE)
-            yield place, server
-        finally:
-            server.stop()
-            thread.join()
+    with controller.serving(), closing(Begun(place)) as broker:
+        broker.wait()
+        yield place, broker.server
 
 
 def goes_on(heard: list[float]) -> None:

@@ -64,7 +64,9 @@ class Joined:
         self._fail = fail
         self._is_in = is_in
         self._conversations = conversations
-        self._admitted = self._serving = False
+        self.serving = False
+        """Whether clients are answered."""
+        self._admitted = False
         self._leaving = False
         self._started = False
         membership.on_serving = self._let_in
@@ -99,8 +101,8 @@ class Joined:
 
     def look(self) -> None:
         """The metadata are others now."""
-        if self._admitted and not self._serving and self._is_in():
-            self._serving = True
+        if self._admitted and not self.serving and self._is_in():
+            self.serving = True
             self.on_serving()
             self.on_ready()
 

@@ -63,7 +63,7 @@ class Server:
         self._disk = Disk(self.call_soon)
         self._calls: deque[Callable[[], None]] = deque()
         self._failure: OttlaError | None = None  # why it stopped by itself
-        self._temporary, self._open = "", not config.joins
+        self._temporary = ""
         queued = config.queued_max_request_bytes
         self._memory = MemoryBudget(queued if queued >= 0 else UNLIMITED)
         self._admission = Admission(
@@ -73,7 +73,7 @@ class Server:
             max_frame_bytes=config.socket_request_max_bytes,
             clock=self._clock,
             memory=self._memory,
-            max_accepted=affordable_connections(config.max_connections) if self._open else 0,
+            max_accepted=affordable_connections(config.max_connections) if not config.joins else 0,
             tells_early=False,
         )
         by_channel: dict[Hashable, Connection] = {}
@@ -129,13 +129,12 @@ class Server:
     def _configure(self, config: BrokerConfig) -> None:
         """Let in as many as may be by now; who is in already stays."""
         self._admission.allow(config.max_connections_per_ip)
-        if self._open:
+        if self._joined is None or self._joined.serving:
             self._selector.allow(affordable_connections(config.max_connections))
         self.node.authentication.configure(config)
 
     def _let_clients_in(self) -> None:
         """They waited in the kernel's queue: who does not know the cluster yet would tell them of no brokers and no topics."""
-        self._open = True
         self._configure(self.node.config)
 
     def _listen(self, endpoint: Endpoint) -> Listener:
