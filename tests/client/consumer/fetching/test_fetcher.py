@@ -263,12 +263,18 @@ def test_a_damaged_batch_is_named_and_can_be_sought_past() -> None:
     assert story.values() == [6, 7, 8]
 
 
-def test_a_damaged_batch_leaves_the_position_of_columns_too() -> None:
+def whole_beside_damaged() -> Story:
+    """A sound batch of A's and a damaged one of B's have arrived."""
     story = Story(A, B)
     damaged = bytearray(batch(0))
     damaged[70] ^= 1
     story.partitions = {0: data(batch(0)), 1: data(bytes(damaged))}
     story.poll()
+    return story
+
+
+def test_a_damaged_batch_leaves_the_position_of_columns_too() -> None:
+    story = whole_beside_damaged()
     ((tp, columns),) = story.fetcher.collect_columns(None, with_headers=False)
     assert (tp, list(columns.offsets)) == (A, [0, 1, 2])
     assert (story.position(A), story.position(B)) == (3, 0)
@@ -278,11 +284,7 @@ def test_a_damaged_batch_leaves_the_position_of_columns_too() -> None:
 
 
 def test_damage_is_told_before_what_has_arrived_since() -> None:
-    story = Story(A, B)
-    damaged = bytearray(batch(0))
-    damaged[70] ^= 1
-    story.partitions = {0: data(batch(0)), 1: data(bytes(damaged))}
-    story.poll()
+    story = whole_beside_damaged()
     story.fetcher.collect_columns(None, with_headers=False)
     story.partitions[0] = data(batch(3))
     story.poll()
@@ -292,22 +294,14 @@ def test_damage_is_told_before_what_has_arrived_since() -> None:
 
 
 def test_damage_is_not_told_to_who_reads_elsewhere_by_now() -> None:
-    story = Story(A, B)
-    damaged = bytearray(batch(0))
-    damaged[70] ^= 1
-    story.partitions = {0: data(batch(0)), 1: data(bytes(damaged))}
-    story.poll()
+    story = whole_beside_damaged()
     story.fetcher.collect_columns(None, with_headers=False)
     story.subscriptions.seek(B, 3)
     assert story.fetcher.collect_columns(None, with_headers=False) == []
 
 
 def test_damage_is_not_told_of_what_is_not_assigned_any_more() -> None:
-    story = Story(A, B)
-    damaged = bytearray(batch(0))
-    damaged[70] ^= 1
-    story.partitions = {0: data(batch(0)), 1: data(bytes(damaged))}
-    story.poll()
+    story = whole_beside_damaged()
     story.fetcher.collect_columns(None, with_headers=False)
     story.subscriptions.assign([A])
     assert story.fetcher.collect_columns(None, with_headers=False) == []
