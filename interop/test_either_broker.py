@@ -96,6 +96,19 @@ def test_partitions_grow_are_emptied_and_found_on_the_disk(any_broker: str, fres
             admin.alter_partition_reassignments({first: None})
 
 
+CHANGES = frozenset({"create", "alter", "describe", "describe-configs", "alter-configs"})
+"""What may be done with topics and with the cluster alike."""
+
+
+def test_what_one_may_do_is_told(any_broker: str, fresh_topic: NewTopicName) -> None:
+    topic = fresh_topic(any_broker)
+    with Admin(bootstrap_servers=any_broker) as admin:
+        of_topic = admin.describe_topics([topic], include_authorized_operations=True)[topic].authorized_operations
+        of_cluster = admin.describe_cluster(include_authorized_operations=True).authorized_operations
+    assert of_topic == CHANGES | {"read", "write", "delete"}
+    assert of_cluster == CHANGES | {"cluster-action", "idempotent-write"}
+
+
 def test_a_cluster_its_quorum_and_its_features_are_told(any_broker: str, fresh_topic: NewTopicName) -> None:
     topic = fresh_topic(any_broker)
     with Admin(bootstrap_servers=any_broker) as admin:

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ottla.protocol.acl import Operation, PatternType, PermissionType, ResourceType
+from ottla.protocol.messages.metadata import NO_OPERATIONS
 
 
 def by_name(kind: type[IntEnum]) -> Mapping[str, int]:
@@ -18,6 +19,13 @@ RESOURCE_TYPES = by_name(ResourceType)
 PATTERN_TYPES = by_name(PatternType)
 OPERATIONS = by_name(Operation)
 PERMISSIONS = by_name(PermissionType)
+
+
+def operations_in(bits: int) -> frozenset[str] | None:
+    """The names of operations that an answer has a bit each for (KIP-430); None where the broker told none."""
+    if bits == NO_OPERATIONS:
+        return None
+    return frozenset(name for name, operation in OPERATIONS.items() if bits >> operation & 1)
 
 
 class AclBinding(NamedTuple):

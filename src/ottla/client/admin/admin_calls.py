@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ottla.client.admin.acl_calls import AclCalls
     from ottla.client.admin.admin_api_driver import AdminApiDriver
+    from ottla.client.admin.authorized_calls import AuthorizedCalls
     from ottla.client.admin.config_calls import ConfigCalls
     from ottla.client.admin.delegation_token_calls import DelegationTokenCalls
     from ottla.client.admin.feature_calls import FeatureCalls
@@ -72,6 +73,12 @@ class AdminCalls:
         from ottla.client.admin.config_calls import ConfigCalls
 
         return ConfigCalls(self._driver)
+
+    @cached_property
+    def authorized(self) -> AuthorizedCalls:
+        from ottla.client.admin.authorized_calls import AuthorizedCalls
+
+        return AuthorizedCalls(self._driver)
 
     @cached_property
     def features(self) -> FeatureCalls:

@@ -17,3 +17,5 @@ class ClusterDescription(NamedTuple):
     controller: Node | None
     """Whom to ask what is the controllers' to decide; with KRaft any broker, which hands it on."""
     cluster_id: str | None
+    authorized_operations: frozenset[str] | None = None
+    """What this client's user may do with the cluster, `create` and `alter` for instance; None unless it was asked for."""

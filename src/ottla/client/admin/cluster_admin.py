@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.admin.cluster import ClusterDescription
+from ottla.client.arguments import checked_flag
 
 if TYPE_CHECKING:
     from ottla.client.admin.admin_api_driver import AdminApiDriver
@@ -21,11 +22,18 @@ class ClusterAdmin:
     _driver: AdminApiDriver
     _calls: AdminCalls
 
-    def describe_cluster(self, timeout: float | None = None) -> ClusterDescription:
-        """The brokers that are there now, by what one of them says, the controller and the cluster's id."""
+    def describe_cluster(
+        self, timeout: float | None = None, *, include_authorized_operations: bool = False
+    ) -> ClusterDescription:
+        """The brokers that are there now, by what one of them says, the controller and the cluster's id.
+
+        What this client's user may do with the cluster is asked for with `include_authorized_operations` (KIP-430).
+        """
+        checked_flag("include_authorized_operations", include_authorized_operations)
+        operations = self._calls.authorized.of_cluster(timeout) if include_authorized_operations else None
         cluster = self._driver.cluster_now(timeout)
         controller = cluster.nodes.get(cluster.controller_id)
-        return ClusterDescription(tuple(cluster.nodes.values()), controller, cluster.cluster_id)
+        return ClusterDescription(tuple(cluster.nodes.values()), controller, cluster.cluster_id, operations)
 
     def describe_metadata_quorum(self, timeout: float | None = None) -> QuorumInfo:
         """Who votes on the cluster's metadata, who leads, and how far each has come (KIP-595)."""

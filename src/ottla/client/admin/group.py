@@ -56,6 +56,8 @@ class ConsumerGroupDescription(NamedTuple):
     group_epoch: int | None = None
     """None in classic groups, as the next."""
     target_assignment_epoch: int | None = None
+    authorized_operations: frozenset[str] | None = None
+    """What this client's user may do with it, `read` and `delete` for instance; None unless it was asked for."""
 
     @property
     def is_simple_consumer_group(self) -> bool:

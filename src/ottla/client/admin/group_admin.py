@@ -41,16 +41,19 @@ class GroupAdmin:
         return self._calls.groups.list_groups(states, types, protocol_types, timeout)
 
     def describe_classic_groups(
-        self, group_ids: Iterable[str], timeout: float | None = None
+        self, group_ids: Iterable[str], timeout: float | None = None, *, include_authorized_operations: bool = False
     ) -> dict[str, ConsumerGroupDescription]:
         """Groups of the classic protocol, of whatever application; `assignment` is empty where that is not consumers'."""
-        return self._calls.groups.describe_classic_groups(group_ids, timeout)
+        return self._calls.groups.describe_classic_groups(group_ids, timeout, include_authorized_operations)
 
     def describe_consumer_groups(
-        self, group_ids: Iterable[str], timeout: float | None = None
+        self, group_ids: Iterable[str], timeout: float | None = None, *, include_authorized_operations: bool = False
     ) -> dict[str, ConsumerGroupDescription]:
-        """Groups of either protocol with their members and what those were given; an unknown one is an error."""
-        return self._calls.groups.describe_consumer_groups(group_ids, timeout)
+        """Groups of either protocol with their members and what those were given; an unknown one is an error.
+
+        What this client's user may do with each is asked for with `include_authorized_operations` (KIP-430).
+        """
+        return self._calls.groups.describe_consumer_groups(group_ids, timeout, include_authorized_operations)
 
     def delete_consumer_groups(self, group_ids: Iterable[str], timeout: float | None = None) -> None:
         """Forget groups that have no members, and what they committed."""

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ottla.client.admin.acl import operations_in
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Lookup, Question, raise_first
 from ottla.client.admin.coordinators import coordinators
 from ottla.client.admin.group import ConsumerGroupDescription, GroupListing, MemberDescription
-from ottla.client.arguments import checked_list, checked_text, checked_texts
+from ottla.client.arguments import checked_flag, checked_list, checked_text, checked_texts
 from ottla.client.consumer.assignors.wire import decode_assignment
 from ottla.client.coordinators import GROUP
 from ottla.client.deadline import Deadline
@@ -63,27 +64,29 @@ class GroupCalls:
         return [each for each in listings if not wanted or each.protocol_type in wanted]
 
     def describe_classic_groups(
-        self, group_ids: Iterable[str], timeout: float | None
+        self, group_ids: Iterable[str], timeout: float | None, with_operations: bool = False
     ) -> dict[str, ConsumerGroupDescription]:
+        checked_flag("include_authorized_operations", with_operations)
         asked = list(dict.fromkeys(checked_groups(group_ids)))
         lookup, where = self._remembering()
         question: Question[str, ConsumerGroupDescription] = Question(
-            lookup, lambda keys: DescribeGroupsRequest(keys), partial(read_classic, where)
+            lookup, lambda keys: DescribeGroupsRequest(keys, with_operations), partial(read_classic, where)
         )
         found, failed = self._driver.ask(question, asked, timeout)
         raise_first(failed)
         return {group: found[group] for group in asked}
 
     def describe_consumer_groups(
-        self, group_ids: Iterable[str], timeout: float | None
+        self, group_ids: Iterable[str], timeout: float | None, with_operations: bool = False
     ) -> dict[str, ConsumerGroupDescription]:
+        checked_flag("include_authorized_operations", with_operations)
         asked = list(dict.fromkeys(checked_groups(group_ids)))
         lookup, where = self._remembering()
         new: Question[str, ConsumerGroupDescription] = Question(
-            lookup, lambda keys: ConsumerGroupDescribeRequest(keys), partial(read_new, where)
+            lookup, lambda keys: ConsumerGroupDescribeRequest(keys, with_operations), partial(read_new, where)
         )
         old: Question[str, ConsumerGroupDescription] = Question(
-            lookup, lambda keys: DescribeGroupsRequest(keys), partial(read_classic, where)
+            lookup, lambda keys: DescribeGroupsRequest(keys, with_operations), partial(read_classic, where)
         )
         found, failed = self._driver.ask(new, asked, timeout)
         rest = [group for group, error in failed.items() if error.code in ANOTHER_KIND]
@@ -207,6 +210,7 @@ def classic(where: Mapping[str, Node], answer: Any) -> ConsumerGroupDescription 
         answer.group_state,
         where[answer.group_id],
         members,
+        authorized_operations=operations_in(answer.authorized_operations),
     )
 
 
@@ -250,6 +254,7 @@ def of_new_protocol(where: Mapping[str, Node], answer: Any) -> ConsumerGroupDesc
         members,
         answer.group_epoch,
         answer.assignment_epoch,
+        operations_in(answer.authorized_operations),
     )
 
 

@@ -43,3 +43,5 @@ class TopicDescription(NamedTuple):
     topic_id: UUID
     internal: bool
     partitions: tuple[PartitionInfo, ...]
+    authorized_operations: frozenset[str] | None = None
+    """What this client's user may do with it, `read` and `write` for instance; None unless it was asked for."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ottla.client.arguments import checked_flag
+
 if TYPE_CHECKING:
     from ottla.client.admin.admin_calls import AdminCalls
     from ottla.client.admin.partition import (
@@ -38,10 +40,22 @@ class TopicAdmin:
         return self._calls.topics.list_topics(timeout, internal=internal)
 
     def describe_topics(
-        self, names: Iterable[str] | None = None, timeout: float | None = None
+        self,
+        names: Iterable[str] | None = None,
+        timeout: float | None = None,
+        *,
+        include_authorized_operations: bool = False,
     ) -> dict[str, TopicDescription]:
-        """The named topics with their partitions, or all, Kafka's own too; an unknown one is an error."""
-        return self._calls.topics.describe_topics(names, timeout)
+        """The named topics with their partitions, or all, Kafka's own too; an unknown one is an error.
+
+        What this client's user may do with each is asked for with `include_authorized_operations` (KIP-430).
+        """
+        checked_flag("include_authorized_operations", include_authorized_operations)
+        described = self._calls.topics.describe_topics(names, timeout)
+        if not include_authorized_operations:
+            return described
+        operations = self._calls.authorized.of_topics(described, timeout)
+        return {name: each._replace(authorized_operations=operations[name]) for name, each in described.items()}
 
     def list_offsets(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None

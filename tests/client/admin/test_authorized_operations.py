@@ -1,0 +1,84 @@
+"""An admin asks what its own user may do (KIP-430)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from ottla import Admin, Broker, Consumer, aio
+from ottla.client.admin import AclBinding, NewTopic
+from ottla.client.admin.acl import operations_in
+
+CONFIGS = ("describe-configs", "alter-configs")
+ALL_OF_TOPIC = frozenset({"read", "write", "create", "delete", "alter", "describe", *CONFIGS})
+SOME = frozenset({"read", "describe"})
+WATCHED = "User:ANONYMOUS"
+
+
+@pytest.fixture(scope="module")
+def ruled() -> Iterator[Broker]:
+    """Everything is allowed where there is no rule; `flights` may be read, the group `tower` not be deleted."""
+    with (
+        Broker(authorizer_class_name="standard", allow_everyone_if_no_acl_found=True) as broker,
+        Admin(bootstrap_servers=broker.bootstrap_servers) as admin,
+    ):
+        admin.create_topics([NewTopic("flights", 1), NewTopic("hotels", 1)])
+        with Consumer(bootstrap_servers=broker.bootstrap_servers, group_id="tower") as consumer:
+            consumer.subscribe(["hotels"])
+            consumer.poll(timeout=10)
+        admin.create_acls(
+            [
+                AclBinding("topic", "flights", WATCHED, "read"),
+                AclBinding("group", "tower", WATCHED, "all"),
+                AclBinding("group", "tower", WATCHED, "delete", "deny"),
+            ]
+        )
+        yield broker
+
+
+@pytest.fixture
+def admin(ruled: Broker) -> Iterator[Admin]:
+    with Admin(bootstrap_servers=ruled.bootstrap_servers) as admin:
+        yield admin
+
+
+def test_what_may_be_done_with_a_topic_is_told_where_it_was_asked_for(admin: Admin) -> None:
+    told = admin.describe_topics(["flights", "hotels"], include_authorized_operations=True)
+    assert told["flights"].authorized_operations == SOME
+    assert told["hotels"].authorized_operations == ALL_OF_TOPIC
+    assert admin.describe_topics(["flights"])["flights"].authorized_operations is None
+
+
+def test_what_may_be_done_with_the_cluster_is_told_where_it_was_asked_for(admin: Admin) -> None:
+    told = admin.describe_cluster(include_authorized_operations=True)
+    assert {"create", "alter", "cluster-action", "idempotent-write"} <= (told.authorized_operations or set())
+    assert "read" not in (told.authorized_operations or set())
+    assert admin.describe_cluster().authorized_operations is None
+
+
+def test_what_may_be_done_with_a_group_is_told_where_it_was_asked_for(admin: Admin) -> None:
+    for describe in (admin.describe_consumer_groups, admin.describe_classic_groups):
+        told = describe(["tower"], include_authorized_operations=True)["tower"]
+        assert told.authorized_operations == SOME.union(CONFIGS)
+        assert describe(["tower"])["tower"].authorized_operations is None
+
+
+def test_an_event_loop_asks_in_the_same_words(ruled: Broker) -> None:
+    async def told() -> frozenset[str] | None:
+        async with aio.Admin(bootstrap_servers=ruled.bootstrap_servers) as admin:
+            described = await admin.describe_topics(["flights"], include_authorized_operations=True)
+            return described["flights"].authorized_operations
+
+    assert asyncio.run(told()) == SOME
+
+
+def test_a_broker_that_tells_none_is_not_one_that_allows_none() -> None:
+    assert operations_in(-(2**31)) is None
+    assert operations_in(0) == frozenset()
+
+
+def test_a_flag_is_true_or_false(admin: Admin) -> None:
+    with pytest.raises(TypeError, match="include_authorized_operations = 'no': must be True or False"):
+        admin.describe_consumer_groups(["tower"], include_authorized_operations="no")  # type: ignore[arg-type]
