@@ -24,6 +24,8 @@ TOPICS = int(os.environ.get("TOPICS", "1000"))
 PARTITIONS = int(os.environ.get("PARTITIONS", "10000"))
 BIG_TOPICS = 10
 WRITTEN = 20
+AT_ONCE = 5_000
+"""Partitions that are asked for together: Apache Kafka refuses more than 10,000."""
 NODES = (1, 2, 3)
 
 
@@ -49,8 +51,9 @@ def figures(make: Callable[[], Three]) -> Figures:
 
 def span_to_create(admin: Admin, names: list[str], partitions: int) -> float:
     clock = time.perf_counter()
-    for at in range(0, len(names), 100):
-        admin.create_topics([NewTopic(name, partitions, 3) for name in names[at : at + 100]], timeout=120)
+    together = min(100, AT_ONCE // partitions)
+    for at in range(0, len(names), together):
+        admin.create_topics([NewTopic(name, partitions, 3) for name in names[at : at + together]], timeout=120)
     all_in_sync(admin, names)
     return time.perf_counter() - clock
 
