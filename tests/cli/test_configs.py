@@ -138,3 +138,43 @@ def test_the_cluster_is_found_by_the_environment_and_a_file_wins_over_it(
     file = tmp_path / "client.properties"
     file.write_text(f"bootstrap.servers={address}\n")
     assert main(["topics", "list", "--command-config", str(file)]) == 0
+
+
+def test_a_topic_or_a_config_that_is_not_there_is_said_with_the_one_that_is_nearly_called_so(
+    run: Run, orders: str
+) -> None:
+    def complaint(*words: str) -> str:
+        status, _, err = run(*words)
+        assert (status, err.count("\n")) == (1, 1)
+        return err.rstrip()
+
+    def meant(name: str) -> str:
+        return f"; did you mean {name!r}?"
+
+    nearly = f"{orders}s"
+    for words in (
+        ("topics", "alter", nearly, "--partitions", "2"),
+        ("topics", "alter", nearly, "--config", "retention.ms=1"),
+        ("topics", "alter", nearly, "--delete-config", "retention.ms"),
+        ("configs", "describe", "--topic", nearly),
+        ("configs", "alter", "--topic", nearly, "--add-config", "retention.ms=1"),
+    ):
+        assert complaint(*words).endswith(meant(orders))
+    assert complaint("topics", "alter", orders, "--delete-config", "retention.sm") == (
+        f"ottla: topic {orders} has no config 'retention.sm'" + meant("retention.ms")
+    )
+    assert complaint("configs", "alter", "--broker", "1", "--add-config", "log.retentoin.ms=1") == (
+        "ottla: broker 1 has no config 'log.retentoin.ms'" + meant("log.retention.ms")
+    )
+    assert complaint("configs", "alter", "--broker-defaults", "--delete-config", "log.retentoin.ms") == (
+        "ottla: no broker has a config 'log.retentoin.ms'" + meant("log.retention.ms")
+    )
+    assert complaint("configs", "alter", "--group", "g", "--add-config", "consumer.sesion.timeout.ms=9") == (
+        "ottla: group g has no config 'consumer.sesion.timeout.ms'" + meant("consumer.session.timeout.ms")
+    )
+
+
+def test_what_a_broker_can_have_and_has_not_is_taken_back_in_peace(run: Run) -> None:
+    of_a_listener = "listener.name.internal.ssl.keystore.location"
+    taken_back = f"log.retention.ms,{of_a_listener}"
+    assert run("configs", "alter", "--broker", "1", "--delete-config", taken_back) == (0, "", "")

@@ -9,6 +9,7 @@ import click
 
 from ottla.cli.config_changes import config_changes
 from ottla.cli.entities import entity_options, named_entities, resources_of
+from ottla.cli.near_names import nearly_named, nearly_set
 from ottla.cli.options import bootstrap_server, json_option, properties_of, settings_option
 from ottla.cli.tables import aligned, as_json
 from ottla.cli.topics import admin_at
@@ -48,7 +49,7 @@ def describe(
     An --entity-type without a name means all of the kind.
     """
     named = named_entities(entities)
-    with admin_at(bootstrap_server, settings) as admin:
+    with admin_at(bootstrap_server, settings) as admin, nearly_named(admin, [name for _, name in named if name]):
         found = admin.describe_configs(resources_of(admin, named))
     shown = {each: chosen(each, entries.values(), everything=everything) for each, entries in found.items()}
     if in_json:
@@ -80,7 +81,9 @@ def alter(
     named = named_entities(entities)
     changes = config_changes(added, deleted, properties_of("--add-config-file", file))
     with admin_at(bootstrap_server, settings) as admin:
-        admin.alter_configs(dict.fromkeys(resources_of(admin, named), changes), validate_only=validate_only)
+        wanted = dict.fromkeys(resources_of(admin, named), changes)
+        with nearly_set(admin, wanted):
+            admin.alter_configs(wanted, validate_only=validate_only)
 
 
 def chosen(resource: ConfigResource, entries: Iterable[ConfigEntry], *, everything: bool) -> list[ConfigEntry]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ottla.cli.near_names import nearly_named, nearly_set
 from ottla.cli.options import (
     PATIENCE_SECONDS,
     bootstrap_server,
@@ -20,7 +20,6 @@ from ottla.cli.options import (
 )
 from ottla.cli.tables import cell_text, show
 from ottla.cli.verbs import Verbs
-from ottla.errors import OttlaError, UnknownTopicOrPartitionError
 
 if TYPE_CHECKING:
     from ottla.client.admin import Admin, TopicDescription
@@ -89,9 +88,11 @@ def alter(
     wanted: dict[str, str | None] = {**pairs_of("--config", configs), **dict.fromkeys(unset)}
     if partitions is None and not wanted:
         raise senseless("nothing is to be altered: name --partitions, --config or --delete-config")
-    with admin_at(bootstrap_server, settings) as admin:
-        if wanted:
-            admin.alter_configs({ConfigResource("topic", name): wanted for name in names})
+    changes = {ConfigResource("topic", name): wanted for name in names if wanted}
+    with admin_at(bootstrap_server, settings) as admin, nearly_named(admin, names):
+        if changes:
+            with nearly_set(admin, changes):
+                admin.alter_configs(changes)
         if partitions is not None:
             admin.create_partitions(dict.fromkeys(names, partitions))
 
@@ -146,21 +147,6 @@ def admin_at(bootstrap: str, settings: tuple[str, ...]) -> Admin:
 
     with read_as_usage():
         return Admin(client_settings(bootstrap, settings, default_api_timeout_ms=int(PATIENCE_SECONDS * 1000)))
-
-
-@contextmanager
-def nearly_named(admin: Admin, names: Collection[str]) -> Iterator[None]:
-    """Where a topic is not there, name those that are called nearly so."""
-    try:
-        yield
-    except UnknownTopicOrPartitionError as error:
-        from difflib import get_close_matches  # for those who mistype
-
-        there = admin.list_topics(internal=True)
-        close = [each for name in names if name not in there for each in get_close_matches(name, there, n=1)]
-        if not close:
-            raise
-        raise OttlaError(f"{str(error).rstrip('.')}; did you mean {' and '.join(map(repr, close))}?") from error
 
 
 def rows_of(admin: Admin, topics: Collection[TopicDescription]) -> dict[TopicDescription, list[Row]]:
