@@ -49,11 +49,20 @@ def test_a_broker_refuses_what_it_cannot_take_up_and_all_that_is_asked_with_it(m
     assert [each.error_code for each in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
     own, other = (each.error_message for each in answer.responses)
     assert own == "server.pem: it cannot be read"
-    assert other == "nothing was changed, for this broker's own configs were refused: server.pem: it cannot be read"
+    assert other == "nothing was changed, for a broker's configs were refused: server.pem: it cannot be read"
 
 
-@pytest.mark.parametrize("resource", [(BROKER, "2"), (BROKER, ""), (TOPIC, "1")])
-def test_what_is_not_its_own_is_for_the_controllers(resource: tuple[int, str]) -> None:
+@pytest.mark.parametrize("module", [alter_configs, incremental_alter_configs])
+def test_another_brokers_configs_are_for_that_broker_to_judge(module: Any) -> None:
+    answer: Any = refused_here(broker(), CALL, request(module, (BROKER, "2")))
+    (told,) = answer.responses
+    assert told.error_code == ErrorCode.INVALID_REQUEST
+    assert told.error_message == "this is broker 1, and only broker 2 knows what it can act by: ask it itself"
+    assert refused_here(broker(everything=False), CALL, request(module, (BROKER, "2"))) is None
+
+
+@pytest.mark.parametrize("resource", [(BROKER, "nobody"), (BROKER, ""), (TOPIC, "1")])
+def test_what_is_no_brokers_own_is_for_the_controllers(resource: tuple[int, str]) -> None:
     asked = request(incremental_alter_configs, resource)
     assert refused_here(broker(), CALL, asked) is None
     assert refused_here(broker(), CALL, MetadataRequest([])) is None

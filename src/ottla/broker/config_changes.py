@@ -65,7 +65,9 @@ def guarded(
 
 
 def refused_here(node: BrokerNode, call: Call, request: Any) -> Message | None:
-    """What a broker answers instead of handing a change on to the controllers: that it cannot act by configs of its own."""
+    """What a broker answers instead of handing a change on to the controllers: that it cannot act by configs of its own, or
+    cannot say for another broker whether that one could.
+    """
     make = CHANGES.get(type(request))
     if make is None:
         return None
@@ -75,19 +77,22 @@ def refused_here(node: BrokerNode, call: Call, request: Any) -> Message | None:
     first = next(filter(None, faults), None)
     if first is None:
         return None
-    left = Refusal(
-        ErrorCode.INVALID_REQUEST, f"nothing was changed, for this broker's own configs were refused: {first}"
-    )
+    left = Refusal(ErrorCode.INVALID_REQUEST, f"nothing was changed, for a broker's configs were refused: {first}")
     return make(request.resources, [fault or left for fault in faults])
 
 
 def own_fault(node: BrokerNode, call: Call, resource: Any, *, replaces: bool) -> Refusal | None:
     """Told to those alone who may change them: it says what files there are."""
     kind, name = resource.resource_type, resource.resource_name
-    if (kind, name) != (BROKER_RESOURCE, str(node.config.node_id)):
+    if kind != BROKER_RESOURCE or not name.isdecimal():
         return None
     if denial_of(node, call, Operation.ALTER_CONFIGS, kind, name) is not None:
         return None
+    if int(name) != node.config.node_id:
+        return Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"this is broker {node.config.node_id}, and only broker {name} knows what it can act by: ask it itself",
+        )
     return node.topics.fault_of(resource, replaces=replaces)
 
 
