@@ -49,6 +49,8 @@ class NodeConnectionState:
     last_used: float = -FOREVER
     reason: str = ""
     """Why the last connection ended; stays until a connection is ready."""
+    late: bool = False
+    """Whether it left something undone that was asked of it in time."""
     hopeless: bool = False
     """Whether the peer has shown that it is not a Kafka broker we can talk to."""
 
@@ -131,6 +133,21 @@ class ConnectionStates:
     def closed(self, node_id: int) -> None:
         """We closed it ourselves; nothing is held against the broker."""
         self.of(node_id).state = ConnectionState.DISCONNECTED
+
+    def doubt(self, node_id: int) -> None:
+        """It has not done in time what was asked of it: it may be cut off from the others, and not know."""
+        self.of(node_id).late = True
+
+    def heard_of_others(self, node_id: int) -> None:
+        """It has told how the cluster stands; unless it is in doubt itself, that goes for those who are."""
+        if not self.is_doubted(node_id):
+            for node in self._nodes.values():
+                node.late = False
+
+    def is_doubted(self, node_id: int) -> bool:
+        """Whether others are to be asked rather than this one how the cluster stands."""
+        node = self.of(node_id)
+        return node.late or node.failures > 0
 
     def throttle(self, node_id: int, until: float) -> None:
         """The broker asks us to send nothing for a while (KIP-219)."""

@@ -24,6 +24,7 @@ from ottla.client.connection_states import ConnectionState, ConnectionStates
 from ottla.client.diagnosis import PLAINTEXT_THERE, Suspicions, is_foreign, meaning, wants_login
 from ottla.client.forks import OPEN, Disowned
 from ottla.client.in_flight_requests import InFlightRequest, InFlightRequests
+from ottla.client.least_loaded import least_loaded
 from ottla.client.metadata import Metadata
 from ottla.clock import Clock, SystemClock
 from ottla.errors import (
@@ -180,16 +181,15 @@ class NetworkClient:
         return self._selector.fileno()
 
     def least_loaded_node(self, now: float) -> Node | None:
-        """The broker to ask what any broker can answer: a ready one, else one on its way, else one to connect to."""
+        """The broker to ask what any broker can answer; one that is in doubt only where there is no other."""
         nodes = list(self.metadata.cluster.nodes.values())
         self._random.shuffle(nodes)
-        ready = [node for node in nodes if self.is_ready(node.node_id, now)]
-        if ready:
-            return min(ready, key=lambda node: self.in_flight_requests.count(node.node_id))
-        for node in nodes:
-            if self._states.is_on_its_way(node.node_id, now):
-                return node
-        return next((node for node in nodes if self._states.can_connect(node.node_id, now)), None)
+        return least_loaded(nodes, self._states, self.in_flight_requests, now)
+
+    def doubt(self, node_id: int) -> None:
+        """It did not do in time what was asked of it: somebody else may lead by now, and others know that better."""
+        self._states.doubt(node_id)
+        self.metadata.request_update()
 
     def disconnect(self, node_id: int, reason: str) -> None:
         """End the connection to a broker of our own accord; what was unanswered fails at the next poll.
@@ -231,8 +231,7 @@ class NetworkClient:
     def trouble(self) -> str:
         """Which brokers cannot be reached and why, in one phrase."""
         reasons = self._states.reasons()
-        known = [self._nodes[node_id] for node_id in reasons if node_id in self._nodes]
-        told = [f"{self._called(node)}: {reasons[node.node_id]}" for node in known]
+        told = [f"{self._called(self._nodes[each])}: {why}" for each, why in reasons.items() if each in self._nodes]
         waiting = [self._called(node) for node in self.metadata.cluster.nodes.values()]
         return "; ".join(told) or f"no answer from {', '.join(waiting)}; is it a Kafka broker?"
 
@@ -248,11 +247,9 @@ class NetworkClient:
     def _connect(self, node: Node, now: float) -> None:
         self._nodes[node.node_id] = node
         timeout = self._states.connecting(node.node_id, now)
-        if self._suspicions.of_plaintext(node.node_id):
-            # Does it speak plaintext? Nothing secret is said before that is known, and nothing after it.
-            self._selector.connect(node.node_id, node.host, node.port, timeout=timeout, how=Channel)
-        else:
-            self._selector.connect(node.node_id, node.host, node.port, timeout=timeout)
+        # Does it speak plaintext? Nothing secret is said before that is known, and nothing after it.
+        how = Channel if self._suspicions.of_plaintext(node.node_id) else None
+        self._selector.connect(node.node_id, node.host, node.port, timeout=timeout, how=how)
 
     def _do_send(self, request: ClientRequest, version: int, now: float) -> None:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
@@ -314,8 +311,10 @@ class NetworkClient:
                 self._ask_api_versions(node_of(channel), NEWEST, now)
 
     def _handle_timed_out_requests(self, done: list[ClientResponse], now: float) -> None:
+        reason = f"no answer within request.timeout.ms = {self._config.request_timeout_ms}"
         for node_id in self.in_flight_requests.expired(now):
-            self._end(node_id, f"no answer within request.timeout.ms = {self._config.request_timeout_ms}", done, now)
+            self.doubt(node_id)
+            self._end(node_id, reason, done, now)
 
     def _close_idle(self, now: float) -> None:
         span = self._config.connections_max_idle_ms / 1000
@@ -485,6 +484,7 @@ class NetworkClient:
             self.metadata.failed(response.received)
             self._heed(response)
         else:
+            self._states.heard_of_others(response.node_id)
             self.metadata.update(response.message, response.received)
 
     def _heed(self, response: ClientResponse) -> None:

@@ -405,6 +405,24 @@ def test_who_leads_is_asked_anew_where_a_broker_says_that_it_does_not_and_not_fo
     assert (story.times_asked_who_leads() > before) is asks
 
 
+@pytest.mark.behaviour("P4")
+def test_a_leader_that_may_be_cut_off_is_not_the_one_that_is_asked_who_leads() -> None:
+    """It cannot commit, and names itself for as long as it does not hear that another leads."""
+    story = Story()
+    story.send(1)
+    story.run()
+    for code in (ErrorCode.REQUEST_TIMED_OUT, None):  # it says so, or does not answer at all
+        before = len(story.selector.requests)
+        story.answers, story.silent = [refused(code)] if code else [], code is None
+        story.send(1)
+        story.run(6)
+        story.silent = False
+        story.run()
+        asked = [who for who, _, request in story.selector.requests[before:] if isinstance(request, MetadataRequest)]
+        assert asked, "who leads is not asked at all"
+        assert 1 not in asked
+
+
 @pytest.mark.behaviour("P5")
 def test_no_connection_has_more_requests_unanswered_than_it_may() -> None:
     story = Story(max_in_flight_requests_per_connection=5)

@@ -337,12 +337,14 @@ class Sender:
         elif response.message is None:
             outcome = None
         else:
-            self._settle(response.message, batches, names, now)
+            self._settle(response, batches, names)
             return
         for batch in batches:
             self._complete(batch, outcome, now)
 
-    def _settle(self, message: Any, batches: list[ProducerBatch], names: Mapping[UUID, str], now: float) -> None:
+    def _settle(self, response: ClientResponse, batches: list[ProducerBatch], names: Mapping[UUID, str]) -> None:
+        message: Any = response.message
+        now = response.received
         waiting = {batch.tp: batch for batch in batches}
         moved = self._metadata.learn_leaders(
             new_leaders(message, names),
@@ -352,6 +354,8 @@ class Sender:
         for topic in message.responses:
             name = topic.name or names.get(topic.topic_id, "")
             for answer in topic.partition_responses:
+                if answer.error_code == ErrorCode.REQUEST_TIMED_OUT:
+                    self._client.doubt(response.node_id)  # its followers do not fetch: are they another's by now?
                 batch = waiting.pop(TopicPartition(name, answer.index), None)
                 if batch is not None:
                     self._complete_by_answer(batch, answer, now)
