@@ -284,8 +284,16 @@ ADMIN: Methods = {
     "describe_acls": {"filter": Argument(Filter(), (None, 5, "x", RULE, *FILTERS)), "timeout": TIMEOUT},
     "describe_client_quotas": {"entity": Argument(None, (5, "x", {}, [USER])), "timeout": TIMEOUT},
     "describe_configs": {"resources": Argument([], RESOURCES), "timeout": TIMEOUT},
-    "describe_consumer_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
-    "describe_classic_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
+    "describe_consumer_groups": {
+        "group_ids": Argument([], LISTS),
+        "timeout": TIMEOUT,
+        "include_authorized_operations": Argument(False, FLAGS),
+    },
+    "describe_classic_groups": {
+        "group_ids": Argument([], LISTS),
+        "timeout": TIMEOUT,
+        "include_authorized_operations": Argument(False, FLAGS),
+    },
     "create_partitions": {
         "new_partitions": Argument({}, NEW_PARTITIONS),
         "timeout": TIMEOUT,
@@ -313,7 +321,7 @@ ADMIN: Methods = {
         "max_lifetime_ms": Argument(-1, SPANS),
         "timeout": TIMEOUT,
     },
-    "describe_cluster": {"timeout": TIMEOUT},
+    "describe_cluster": {"timeout": TIMEOUT, "include_authorized_operations": Argument(False, FLAGS)},
     "describe_delegation_token": {
         "owners": Argument(None, (5, "User:bob", [5], ["bob"], [None])),
         "timeout": TIMEOUT,
@@ -371,7 +379,11 @@ ADMIN: Methods = {
         "broker_id": Argument(None, ("1", -1, 1.5, [], 77, True)),
         "timeout": TIMEOUT,
     },
-    "describe_topics": {"names": Argument(None, (*LISTS[1:], [""], ["not-there"])), "timeout": TIMEOUT},
+    "describe_topics": {
+        "names": Argument(None, (*LISTS[1:], [""], ["not-there"])),
+        "timeout": TIMEOUT,
+        "include_authorized_operations": Argument(False, FLAGS),
+    },
     "describe_transactions": {"transactional_ids": Argument([], LISTS), "timeout": TIMEOUT},
     "list_config_resources": {
         "kinds": Argument((), (None, 5, "topic", [5], ["no"], [[]])),
