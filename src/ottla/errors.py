@@ -313,6 +313,11 @@ class KafkaError(OttlaError):
         return name_of(self.code)
 
     @property
+    def reason(self) -> str:
+        """What an answer says beside the code: the message, or the code's name where there is none."""
+        return self.message or self.name
+
+    @property
     def retriable(self) -> bool:
         """Whether the same request may succeed later."""
         return self.code in RETRIABLE
@@ -413,8 +418,9 @@ CLASSES: dict[int, type[KafkaError]] = {
 }
 
 
+HOW_RULES_ARE_MADE = "with `ottla acls create` or kafka-acls"
 NOT_ALLOWED: dict[int, str] = {
-    code: f"no rule (ACL) lets this client's user: have one made for {what}, with `ottla acls create` or kafka-acls"
+    code: f"no rule (ACL) lets this client's user: have one made for {what}, {HOW_RULES_ARE_MADE}"
     for code, what in (
         (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "the topic"),
         (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the cluster"),
@@ -441,6 +447,6 @@ def topic_asked(code: int, topic: str) -> str:
 
 def error_for(code: int, message: str | None = None) -> KafkaError:
     """The exception for an error code."""
-    if code in NOT_ALLOWED and NOT_ALLOWED[code] not in (message or ""):
+    if code in NOT_ALLOWED and HOW_RULES_ARE_MADE not in (message or ""):
         message = f"{message or 'refused'}; {NOT_ALLOWED[code]}"
     return CLASSES.get(code, KafkaError)(code, message)

@@ -199,7 +199,7 @@ def test_with_too_few_in_sync_nothing_is_appended(broker: Broker, wire: Wire) ->
     result = wire.produce("t", b"a")
     assert (result.error_code, result.error_message) == (
         ErrorCode.NOT_ENOUGH_REPLICAS,
-        "NOT_ENOUGH_REPLICAS: 1 in sync, min.insync.replicas is 2",
+        "1 in sync, min.insync.replicas is 2",
     )
     in_loop(broker, lambda node: end_must_be(node, 0))
 

@@ -63,7 +63,7 @@ def test_a_compacted_topic_names_each_record_without_a_key_and_takes_none_of_the
     assert (result.error_code, result.base_offset) == (ErrorCode.INVALID_RECORD, -1)
     assert [error.batch_index for error in result.record_errors] == [1, 3]
     assert "without a key" in result.record_errors[0].batch_index_error_message
-    assert result.error_message.startswith("INVALID_RECORD: 2 of 4 records are refused, record 1 because")
+    assert result.error_message.startswith("2 of 4 records are refused, record 1 because")
     assert sent(wire, records([KEYED], codec=codec)).base_offset == 0
 
 

@@ -14,7 +14,7 @@ def handle(node: BrokerNode, call: Call, request: AlterClientQuotasRequest) -> A
     try:
         refusals = node.change_quotas(request.entries, validate_only=request.validate_only)
     except KafkaError as error:
-        refusals = [Refusal(error.code, str(error)) for _ in request.entries]
+        refusals = [Refusal(error.code, error.reason) for _ in request.entries]
     return AlterClientQuotasResponse(
         entries=[
             EntryData(0, None, entry.entity) if refusal is None else EntryData(refusal.code, str(refusal), entry.entity)

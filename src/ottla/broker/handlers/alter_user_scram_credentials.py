@@ -20,5 +20,5 @@ def handle(
         results = node.passwords.alter(request.deletions, request.upsertions)
     except KafkaError as error:  # nothing was written, so nothing is changed
         names = dict.fromkeys([*(each.name for each in request.deletions), *(each.name for each in request.upsertions)])
-        results = [AlterUserScramCredentialsResult(name, error.code, str(error)) for name in names]
+        results = [AlterUserScramCredentialsResult(name, error.code, error.reason) for name in names]
     return AlterUserScramCredentialsResponse(results=results)

@@ -22,7 +22,7 @@ def handle(node: BrokerNode, call: Call, request: CreateAclsRequest) -> CreateAc
     try:
         refusals = node.access.ask(lambda ticket: AclsRequested(ticket, acls, [uuid.uuid4() for _ in acls]))
     except KafkaError as error:
-        refusals = [Refusal(error.code, str(error)) for _ in acls]
+        refusals = [Refusal(error.code, error.reason) for _ in acls]
     return CreateAclsResponse(results=[result(refusal) for refusal in refusals])
 
 

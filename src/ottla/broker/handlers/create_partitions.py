@@ -28,7 +28,7 @@ def handle(node: BrokerNode, call: Call, request: CreatePartitionsRequest) -> Cr
     try:
         results = node.topics.grow(allowed, validate_only=request.validate_only) if allowed else []
     except KafkaError as error:
-        results = [CreatePartitionsTopicResult(topic.name, error.code, str(error)) for topic in allowed]
+        results = [CreatePartitionsTopicResult(topic.name, error.code, error.reason) for topic in allowed]
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     denials = [
         CreatePartitionsTopicResult(topic.name, code, f"ALTER is not allowed on topic {topic.name!r}")

@@ -29,7 +29,7 @@ def handle(node: BrokerNode, call: Call, request: CreateTopicsRequest) -> Create
         results = node.topics.create(allowed, validate_only=request.validate_only) if allowed else []
     except KafkaError as error:
         results = [
-            CreatableTopicResult(topic.name, error_code=error.code, error_message=str(error)) for topic in allowed
+            CreatableTopicResult(topic.name, error_code=error.code, error_message=error.reason) for topic in allowed
         ]
     for result in results:
         if denied(node, call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, result.name):

@@ -26,7 +26,7 @@ def handle(node: BrokerNode, call: Call, request: DeleteAclsRequest) -> DeleteAc
     try:
         answers = node.access.ask(lambda ticket: AclsUnwanted(ticket, filters))
     except KafkaError as error:
-        answers = [Refusal(error.code, str(error)) for _ in filters]
+        answers = [Refusal(error.code, error.reason) for _ in filters]
     return DeleteAclsResponse(filter_results=[result(answer) for answer in answers])
 
 

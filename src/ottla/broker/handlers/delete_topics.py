@@ -45,7 +45,7 @@ def handle(node: BrokerNode, call: Call, request: DeleteTopicsRequest) -> Delete
     try:
         results = node.topics.delete(allowed) if allowed else []
     except KafkaError as error:
-        return DeleteTopicsResponse(responses=[*refused(allowed, error.code, str(error)).responses, *denials])
+        return DeleteTopicsResponse(responses=[*refused(allowed, error.code, error.reason).responses, *denials])
     deleted = [result.name for result in results if result.name and not result.error_code]
     forget_offsets(node, deleted)
     return DeleteTopicsResponse(responses=[*results, *denials])

@@ -37,7 +37,7 @@ def described(node: BrokerNode, call: Call, topic: str, index: int) -> Partition
     try:
         entries = partition.log.producers.entries.values()
     except KafkaError as error:
-        return PartitionResponse(index, error.code, str(error))
+        return PartitionResponse(index, error.code, error.reason)
     return PartitionResponse(index, active_producers=[state_of(entry) for entry in entries])
 
 

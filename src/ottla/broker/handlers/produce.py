@@ -292,7 +292,10 @@ def note_outcome(result: PartitionProduceResponse, outcome: ProduceOutcome) -> N
         result.log_append_time_ms = outcome.log_append_time_ms
         result.log_start_offset = outcome.log_start_offset
         return
-    refuse(result, outcome.code if isinstance(outcome, KafkaError) else ErrorCode.CORRUPT_MESSAGE, str(outcome))
+    if isinstance(outcome, KafkaError):
+        refuse(result, outcome.code, outcome.reason)
+    else:
+        refuse(result, ErrorCode.CORRUPT_MESSAGE, str(outcome))
     if isinstance(outcome, RecordsRefusedError):
         result.record_errors = [BatchIndexAndErrorMessage(index, fault) for index, fault in outcome.faults]
 

@@ -21,7 +21,7 @@ def handle(node: BrokerNode, call: Call, request: UpdateFeaturesRequest) -> Upda
     try:
         refusal = node.features.update(request.feature_updates, validate_only=request.validate_only)
     except KafkaError as error:
-        refusal = Refusal(error.code, str(error))
+        refusal = Refusal(error.code, error.reason)
     if refusal is not None:
         return UpdateFeaturesResponse(error_code=refusal.code, error_message=str(refusal))
     results = request.feature_updates if call.version <= RESULTS_UNTIL else ()

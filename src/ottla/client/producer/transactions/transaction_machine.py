@@ -43,6 +43,7 @@ from ottla.client.producer.transactions.txn_request import TxnRequest, Verdict
 from ottla.client.producer.transactions.txn_requests import TxnRequests
 from ottla.client.producer.transactions.unfinished_call import UnfinishedCall
 from ottla.errors import (
+    HOW_RULES_ARE_MADE,
     ErrorCode,
     IllegalStateError,
     InvalidProducerIdMappingError,
@@ -69,6 +70,8 @@ FATAL_CODES = frozenset(
 REMARKS: Mapping[int, str] = {
     ErrorCode.INVALID_TRANSACTION_TIMEOUT: "transaction.timeout.ms = {} is more than the brokers' "
     "transaction.max.timeout.ms; lower the one or raise the other",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "this client's user may write to no topic: have a rule (ACL) for WRITE on the "
+    f"topic made, {HOW_RULES_ARE_MADE}; brokers before Apache Kafka 2.8 want IDEMPOTENT_WRITE on the cluster as well",
 }
 """What a person can do about an error."""
 
