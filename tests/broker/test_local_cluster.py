@@ -142,6 +142,19 @@ def test_a_cluster_is_found_again_in_its_directory(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("node-*/*-delete")), "copies for one run are gone"
 
 
+def test_a_file_is_no_place_for_a_cluster(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"data directory .*file cannot be used: it is a file; choose another"):
+        Cluster(brokers=3, data_dir=tmp_path / "file").open()
+
+
+def test_a_cluster_that_is_not_open_says_so_whatever_is_asked_of_it() -> None:
+    cluster = Cluster()
+    for asked in (cluster.start, lambda: cluster.start(1), lambda: cluster.kill(1), lambda: cluster.pid(1)):
+        with pytest.raises(IllegalStateError, match=r"not running: use it in a with statement, or call open\(\)"):
+            asked()
+
+
 def planned(brokers: int) -> list[LocalNode]:
     """Of which none is to run."""
     with HeldPorts() as ports:

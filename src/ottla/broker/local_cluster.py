@@ -30,6 +30,7 @@ from ottla.clock import SystemClock
 from ottla.config import unknown
 from ottla.errors import ConfigError, IllegalStateError, OttlaError
 from ottla.free_ports import HeldPorts
+from ottla.storage.directory.unusable import UnusableError
 
 MOST_BROKERS = 20
 HAND_OVER_SECONDS = 10.0
@@ -129,8 +130,7 @@ class Cluster:
     @property
     def bootstrap_servers(self) -> str:
         """The addresses of all brokers, for clients."""
-        if not self._configs:
-            raise IllegalStateError("the cluster is not running: use it in a with statement, or call open()")
+        self._ensure_open()
         return ",".join(self.addresses.values())
 
     def client_settings(self) -> dict[str, str]:
@@ -156,6 +156,7 @@ class Cluster:
 
     def start(self, *nodes: int) -> None:
         """Start nodes that were killed or stopped; when this returns they serve again."""
+        self._ensure_open()
         if self._sides:
             raise IllegalStateError(
                 "the network is split, and a node that starts may not find the others: heal() first"
@@ -188,7 +189,12 @@ class Cluster:
                     f"node {node} did not take within {MEETING_SECONDS:g} s whom it reaches: does it stand still?"
                 )
 
+    def _ensure_open(self) -> None:
+        if not self._configs:
+            raise IllegalStateError("the cluster is not running: use it in a with statement, or call open()")
+
     def _known(self, node: int) -> int:
+        self._ensure_open()
         if node not in self._configs:
             raise ConfigError(unknown("node", str(node), map(str, self._configs)))
         return node
@@ -233,7 +239,10 @@ class Cluster:
     def _folder(self) -> Path:
         if self._given is not None:
             folder = Path(self._given).absolute()
-            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UnusableError(folder, error) from None
             return folder
         self._temporary = tempfile.mkdtemp(prefix="ottla-cluster-")
         return Path(self._temporary)
