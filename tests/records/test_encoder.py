@@ -66,6 +66,27 @@ def test_a_batch_of_columns_is_what_the_builder_makes_of_the_same_rows(rows: lis
         assert [b.data for b in form.encode_rows(columns_of(rows), max_bytes=1 << 20)] == [builder.build()]
 
 
+@forms
+@given(rows=row_lists, size=st.sampled_from([1, 500, 3000]), max_bytes=st.integers(0, 300_000), sealed=st.booleans())
+def test_batches_that_are_moved_off_the_desk_are_the_same(
+    form: ModuleType, rows: list[Any], size: int, max_bytes: int, sealed: bool
+) -> None:
+    columns = columns_of([*rows, *((5, b"key", bytes([n % 251]) * size, ()) for n in range(100))])
+    taken: list[bytearray] = []
+
+    def room(wanted: int) -> bytearray:
+        taken.append(bytearray(b"?" * wanted))
+        return taken[-1]
+
+    plainly = form.encode_rows(columns, max_bytes=max_bytes, sealed=sealed)
+    moved = list(form.encode_rows(columns, max_bytes=max_bytes, sealed=sealed, desk=bytearray(1000), room=room))
+    larger = list(form.encode_rows(columns, max_bytes=max_bytes, sealed=sealed, desk=bytearray(300_000), room=room))
+    expected = [(bytes(batch.data), batch.first_row, batch.last_row) for batch in plainly]
+    assert [(bytes(data), first, last) for data, first, last in moved] == expected
+    assert [(bytes(data), first, last) for data, first, last in larger] == expected
+    assert [batch.data.obj for batch in (*moved, *larger)] == taken
+
+
 @given(rows=row_lists)
 def test_other_clients_read_what_is_encoded(rows: list[Any]) -> None:
     (batch,) = compiled.encode_rows(columns_of(rows), max_bytes=1 << 20)

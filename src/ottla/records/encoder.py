@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ottla.errors import ErrorCode, error_for
 from ottla.model import Buffer
@@ -68,12 +68,12 @@ class RecordWriter:
         self.headers = rows.raw_headers or BinaryColumn.of_nulls(0)
         self.size = HEADER_BYTES
         self.max_timestamp = 0
-        self.write_to(bytearray())
+        self.write_to(bytearray(), 0)
 
-    def write_to(self, buffer: bytearray) -> None:
-        """What comes next is written into `buffer`, which is as large as a batch may be, header included."""
+    def write_to(self, buffer: bytearray, limit: int) -> None:
+        """What comes next is written into `buffer`, of which a batch may take `limit` bytes, header included."""
         self.buffer = buffer
-        self.limit = len(buffer)
+        self.limit = limit
         self.target = raw.octets(buffer)
 
     def bound(self, first: int, stop: int) -> int:
@@ -85,54 +85,65 @@ class RecordWriter:
         """What was written, with whatever is in the header's place."""
         return memoryview(self.buffer)[: self.size]
 
+    def move_to(self, target: bytearray) -> memoryview:
+        """The same in memory that is another thread's from here on."""
+        raw.move(raw.octets(target), self.target, self.size)
+        return memoryview(target)[: self.size]
+
     def write(self, first: int, stop: int) -> int:
         """Write rows from `first` on, at least one, below `stop` and up to the limit; return the next row."""
         keys, values, headers = self.keys, self.values, self.headers
-        base_timestamp = self.moments[first]
-        self.max_timestamp = base_timestamp
-        self.size = HEADER_BYTES
+        key_bounds, value_bounds = raw.numbers(keys.bounds), raw.numbers(values.bounds)
+        key_octets, value_octets = raw.pointer(keys.octets), raw.pointer(values.octets)
+        moments, target = raw.moments(self.moments), self.target
+        base_timestamp = max_timestamp = moments[first]
+        position = HEADER_BYTES
         for row in range(first, stop):
-            timestamp = self.moments[row]
+            timestamp = moments[row]
             if timestamp < -1:
                 raise ValueError(f"row {row} has timestamp {timestamp} ms, before 1970; Kafka has none below 0")
             delta = timestamp - base_timestamp
-            size = 1 + raw.varint_size(delta) + raw.varint_size(row - first)
-            key_size = size_in(keys, row)
-            value_size = size_in(values, row)
-            size += field_size(key_size) + field_size(value_size)
+            key_size = size_in(keys, row) if keys.null_count else key_bounds[row + 1] - key_bounds[row]
+            value_size = size_in(values, row) if values.null_count else value_bounds[row + 1] - value_bounds[row]
             header_size = size_in(headers, row) if row < headers.count else 0
+            size = 1 + raw.varint_size(delta) + raw.varint_size(row - first)
+            size += field_size(key_size) + field_size(value_size)
             size += header_size if header_size > 0 else 1
-            if self.size + raw.varint_size(size) + size > self.limit:
+            if position + raw.varint_size(size) + size > self.limit:
                 if row > first:
-                    return row
+                    stop = row
+                    break
                 self.grow(raw.varint_size(size) + size)
-            at = raw.write_varint(self.target, self.size, size)
-            self.target[at] = 0
-            at = raw.write_varint(self.target, at + 1, delta)
-            at = raw.write_varint(self.target, at, row - first)
-            at = self.put(raw.write_varint(self.target, at, key_size), keys, row, key_size)
-            at = self.put(raw.write_varint(self.target, at, value_size), values, row, value_size)
+                target = self.target
+            at = raw.write_varint(target, position, size)
+            target[at] = 0
+            at = raw.write_varint(target, at + 1, delta)
+            at = raw.write_varint(target, at, row - first)
+            at = put(target, raw.write_varint(target, at, key_size), key_octets, key_bounds[row], key_size)
+            at = put(target, raw.write_varint(target, at, value_size), value_octets, value_bounds[row], value_size)
             if header_size > 0:
-                self.size = self.put(at, headers, row, header_size)
+                position = put(target, at, raw.pointer(headers.octets), headers.bounds[row], header_size)
             else:
-                self.target[at] = 0
-                self.size = at + 1
-            self.max_timestamp = max(self.max_timestamp, timestamp)
+                target[at] = 0
+                position = at + 1
+            max_timestamp = max(max_timestamp, timestamp)
+        self.size, self.max_timestamp = position, max_timestamp
         return stop
-
-    def put(self, at: int, column: BinaryColumn, row: int, size: int) -> int:
-        """Write `size` bytes, none if it is negative, of the value in `row`; return the position after them."""
-        if size <= 0:
-            return at
-        raw.copy(self.target, at, raw.pointer(column.octets), column.bounds[row], size)
-        return at + size
 
     def grow(self, size: int) -> None:
         """Make room for a single record of `size` bytes; what was written is lost."""
         if size + HEADER_BYTES > MAX_BATCH_BYTES:
             raise error_for(ErrorCode.MESSAGE_TOO_LARGE, f"a row makes a record of {size} bytes, beyond 2 GiB")
         if size + HEADER_BYTES > self.limit:
-            self.write_to(raw.allocate(size + HEADER_BYTES))
+            self.write_to(raw.allocate(size + HEADER_BYTES), size + HEADER_BYTES)
+
+
+def put(target: Any, at: int, source: Any, start: int, size: int) -> int:
+    """Write the `size` bytes, none if it is negative, from `start` on; return the position after them."""
+    if size <= 0:
+        return at
+    raw.copy(target, at, source, start, size)
+    return at + size
 
 
 def span(column: BinaryColumn, first: int, stop: int) -> int:
@@ -166,13 +177,16 @@ def encode_rows(
     base_sequence: int = -1,
     transactional: bool = False,
     sealed: bool = True,
+    desk: bytearray | None = None,
     room: Callable[[int], bytearray] | None = None,
 ) -> Iterator[EncodedBatch]:
     """The rows from `start` up to `stop` as batches of at most `max_bytes` (uncompressed), or of one row.
 
     With a `base_sequence` the batches are numbered on from it. Batches that are not `sealed` get who sends them, and
-    their CRC, when they are sent (`batch.identify`). Each is made when it is asked for, in memory of its own, which is
-    what `room` gives for so many bytes.
+    their CRC, when they are sent (`batch.identify`). Each is made when it is asked for, in memory of its own.
+
+    Where another thread sends them, they are written on a `desk` that no other thread looks at, and moved to what `room` gives
+    for so many bytes: a core that writes, line by line, what lies in another's cache spends most of its time waiting.
     """
     count = len(rows.timestamps)
     end = count if stop is None else stop
@@ -184,8 +198,10 @@ def encode_rows(
     attributes = codec | (TRANSACTIONAL if transactional else 0)
     while start < end:
         wanted = max(HEADER_BYTES, min(max_bytes, writer.bound(start, end)))
-        if codec is Codec.NONE or wanted != writer.limit:
-            writer.write_to(raw.allocate(wanted) if room is None else room(wanted))
+        if desk is not None and wanted <= len(desk):
+            writer.write_to(desk, wanted)
+        elif codec is Codec.NONE or wanted != writer.limit:
+            writer.write_to(raw.allocate(wanted), wanted)
         following = writer.write(start, end)
         header = new_header(
             attributes=attributes,
@@ -202,6 +218,8 @@ def encode_rows(
         write_header(data, header)
         if sealed:
             make_true(data)
+        if codec is Codec.NONE and room is not None:
+            data = writer.move_to(room(max(wanted, writer.size)))
         yield EncodedBatch(data, start, following - 1)
         if base_sequence >= 0:
             base_sequence = (base_sequence + following - start) & MAX_SEQUENCE

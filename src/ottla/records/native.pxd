@@ -11,12 +11,49 @@ cdef extern from "Python.h":
 
 ctypedef const unsigned char* Source
 ctypedef unsigned char* Target
+ctypedef const int* Numbers
+ctypedef const long long* Moments
+
+cdef extern from *:
+    """
+    #include <string.h>
+    #if defined(__SSE2__)
+    #include <emmintrin.h>
+    static void ottla_stream(unsigned char* target, const unsigned char* source, Py_ssize_t size) {
+        Py_ssize_t at = -(Py_ssize_t) target & 15;
+        if (size < 65536) {
+            memcpy(target, source, size);
+            return;
+        }
+        memcpy(target, source, at);
+        for (; at + 64 <= size; at += 64) {
+            __m128i a = _mm_loadu_si128((const __m128i*) (source + at)), b = _mm_loadu_si128((const __m128i*) (source + at + 16));
+            __m128i c = _mm_loadu_si128((const __m128i*) (source + at + 32)), d = _mm_loadu_si128((const __m128i*) (source + at + 48));
+            _mm_stream_si128((__m128i*) (target + at), a);
+            _mm_stream_si128((__m128i*) (target + at + 16), b);
+            _mm_stream_si128((__m128i*) (target + at + 32), c);
+            _mm_stream_si128((__m128i*) (target + at + 48), d);
+        }
+        _mm_sfence();
+        memcpy(target + at, source + at, size - at);
+    }
+    #else
+    #define ottla_stream memcpy
+    #endif
+    """
+    void ottla_stream(Target target, Source source, Py_ssize_t size) noexcept
 
 cdef inline Source pointer(const unsigned char[::1] view) noexcept:
     return &view[0] if view.shape[0] else <Source> b""
 
 cdef inline Target room(unsigned char[::1] view) noexcept:
     return &view[0] if view.shape[0] else <Target> b""
+
+cdef inline Numbers numbers(const int[::1] view) noexcept:
+    return &view[0]
+
+cdef inline Moments moments(const long long[::1] view) noexcept:
+    return &view[0]
 
 cdef inline Target octets(bytearray data) noexcept:
     return <Target> PyByteArray_AS_STRING(data)
@@ -26,6 +63,10 @@ cdef inline bytearray allocate(Py_ssize_t size):
 
 cdef inline void copy(Target target, Py_ssize_t at, Source source, Py_ssize_t start, Py_ssize_t size) noexcept:
     memcpy(target + at, source + start, size)
+
+cdef inline void move(Target target, Source source, Py_ssize_t size) noexcept:
+    # Past the caches where there is much of it: a core that writes what another has in its own waits for each line.
+    ottla_stream(target, source, size)
 
 cdef inline void put(Target target, Py_ssize_t at, bytes source, Py_ssize_t size) noexcept:
     memcpy(target + at, PyBytes_AS_STRING(source), size)

@@ -21,6 +21,10 @@ def pointer(view: Any) -> Any:
 
 room = pointer
 """The same, for bytes that are going to be written."""
+numbers = pointer
+"""The same, of at least one int32."""
+moments = pointer
+"""The same, of at least one int64."""
 octets = pointer
 """The same, of a bytearray that must not change its size meanwhile."""
 
@@ -33,6 +37,11 @@ def allocate(size: int) -> bytearray:
 def copy(target: Any, at: int, source: Any, start: int, size: int) -> None:
     """Copy `size` bytes from `source[start]` on to `target[at]` on."""
     target[at : at + size] = source[start : start + size]
+
+
+def move(target: Any, source: Any, size: int) -> None:
+    """Copy the first `size` bytes of `source` to where another thread will read them; the caller is done with them."""
+    target[:size] = source[:size]
 
 
 def put(target: Any, at: int, source: bytes, size: int) -> None:

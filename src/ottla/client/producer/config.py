@@ -17,7 +17,8 @@ from ottla.errors import ConfigError
 LOG = logging.getLogger(__name__)
 MOST_IN_FLIGHT = 5
 """Of how many batches per partition a broker recognises a repeat."""
-TABLE_BATCH_BYTES = 512 * 1024
+TABLE_BATCH_BYTES = 1_000_000
+"""What any broker takes that takes a megabyte, as they do by default."""
 Serializer = Callable[[Any], bytes | None]
 CodecName = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
@@ -150,7 +151,7 @@ class ProducerConfig(CommonConfig):
     @property
     def table_batch_bytes(self) -> int:
         """How large the batches of tables and lists become."""
-        return max(self.batch_size, min(TABLE_BATCH_BYTES, self.max_record_bytes // 2))
+        return max(self.batch_size, min(TABLE_BATCH_BYTES, self.max_request_size, self.buffer_memory // 2))
 
     @property
     def compression_level(self) -> int | None:

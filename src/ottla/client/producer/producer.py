@@ -75,7 +75,7 @@ class Producer(ProducerFace):
 
         Keys and values are any kind of string or binary, and a column `key` need not be there; the other columns count
         only when they are named. A row's partition is that of its column, else what single records would get.
-        Batches are larger than `batch.size`, up to half a MiB. Waits for metadata and memory as `send` does.
+        Batches are larger than `batch.size`, up to a megabyte. Waits for metadata and memory as `send` does.
         Interceptors do not see the rows; they are told the outcome of each batch, which is that of its first row.
         """
         from ottla.client.producer.table import TableColumns

@@ -13,7 +13,7 @@ from ottla.client.producer.spare_buffers import SpareBuffers
 from ottla.clock import Clock
 from ottla.model import Buffer
 from ottla.records.compression import Codec
-from ottla.records.encoder import Rows, encode_rows
+from ottla.records.encoder import EncodedBatch, Rows, encode_rows
 
 if TYPE_CHECKING:
     from ottla.client.producer.table import TableColumns
@@ -46,6 +46,7 @@ class RowBatches:
         self._partitioner = partitioner
         self._clock = clock
         self._spare = spare
+        self._desks = SpareBuffers({config.table_batch_bytes})
         self._sealed = sealed
 
     def of_table(self, topic: str, table: Any, partitions: int, columns: TableColumns) -> Iterator[RowBatch]:
@@ -66,13 +67,21 @@ class RowBatches:
         return self._encoded(by_partition(items, names, topic, partitions, self._partitioner, self._clock.wall_ms()))
 
     def _encoded(self, groups: Iterable[tuple[int, Rows]]) -> Iterator[RowBatch]:
-        for partition, rows in groups:
-            for batch in encode_rows(
-                rows,
-                max_bytes=self._config.table_batch_bytes,
-                codec=self._codec,
-                level=self._config.compression_level,
-                sealed=self._sealed,
-                room=self._spare.take,
-            ):
-                yield RowBatch(partition, batch.data, batch.last_row - batch.first_row + 1)
+        desk = self._desks.take(self._config.table_batch_bytes)
+        try:
+            for partition, rows in groups:
+                for batch in self._batches_of(rows, desk):
+                    yield RowBatch(partition, batch.data, batch.last_row - batch.first_row + 1)
+        finally:
+            self._desks.give_back(desk)
+
+    def _batches_of(self, rows: Rows, desk: bytearray) -> Iterator[EncodedBatch]:
+        return encode_rows(
+            rows,
+            max_bytes=self._config.table_batch_bytes,
+            codec=self._codec,
+            level=self._config.compression_level,
+            sealed=self._sealed,
+            desk=desk,
+            room=self._spare.take,
+        )
