@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from typing import Any
 
 SESSION_MS = 2000
 BEAT_MS = 100
@@ -55,6 +56,7 @@ def kafka_python(address: str, topic: str, group: str) -> None:
         auto_commit_interval_ms=100,
         max_poll_interval_ms=5000,
     )
+    learn(consumer, topic)
     last = None
     while True:
         consumer.poll(50)
@@ -62,6 +64,16 @@ def kafka_python(address: str, topic: str, group: str) -> None:
         if owned != last:
             say(owned)
             last = owned
+
+
+def learn(consumer: Any, topic: str) -> None:
+    """Let a consumer of kafka-python 3.0.12 know its topic before it joins.
+
+    A leader that hears of the topic after the first rebalance joins again. If that outlasts a poll, it is lost:
+    `_perform_assignment` makes `need_rejoin()` say no meanwhile, so no later poll takes up what `_join_task` brought,
+    the member has nothing, sends no heartbeat, and is sent away.
+    """
+    consumer.partitions_for_topic(topic)
 
 
 def aiokafka(address: str, topic: str, group: str) -> None:

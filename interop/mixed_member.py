@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from interop.group_member import learn
+
 SESSION_MS = 2000
 BEAT_MS = 100
 POLL_MS = 5000
@@ -102,6 +104,7 @@ def kafka_python(address: str, topic: str, group: str) -> None:
         heartbeat_interval_ms=BEAT_MS,
         max_poll_interval_ms=POLL_MS,
     )
+    learn(consumer, topic)
     consumer.subscribe([topic], listener=Teller())
     while True:
         polled = consumer.poll(50)

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from itertools import count
 
+from interop.group_member import learn
+
 SESSION_MS = 2000
 BEAT_MS = 200
 TRANSACTION_MS = 10_000
@@ -78,6 +80,7 @@ def kafka_python(address: str, source: str, target: str, group: str) -> None:
         max_poll_interval_ms=PATIENCE * 1000,
         max_poll_records=BATCH,
     )
+    learn(consumer, source)
     producer.init_transactions()
     numbers = count(1)
     while True:
