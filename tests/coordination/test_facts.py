@@ -9,8 +9,11 @@ from ottla.coordination.groups.classic.records import GroupMetadataKey, GroupMet
 from ottla.coordination.offsets.records import OffsetCommitKey, OffsetCommitValue
 from ottla.coordination.quorum.control_records import KINDS as CONTROL_KINDS
 from ottla.protocol.schema import Message
-from tests.protocol.facts import definition, differences
+from tests.protocol.facts import ABSENT, FOLDER, definition, differences
 from tests.protocol.values import ids
+
+if not FOLDER.is_dir():
+    pytest.skip(ABSENT, allow_module_level=True)
 
 
 @pytest.mark.parametrize("cls", KINDS.values(), ids=ids)

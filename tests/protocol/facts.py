@@ -1,7 +1,7 @@
 """Kafka's own message definitions, where a copy is at hand: facts to hold our declarations against.
 
 The copy is looked for in `../shared/kafka-messages` beside the repository, or where the environment
-variable OTTLA_KAFKA_MESSAGES says. Without one the tests that need it are not collected.
+variable OTTLA_KAFKA_MESSAGES says. Without one the files of tests that need it skip themselves.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ottla.protocol.schema import ZERO_UUID, Message, Range
 FOLDER = Path(
     os.environ.get("OTTLA_KAFKA_MESSAGES") or Path(__file__).parents[3].joinpath("shared", "kafka-messages")
 ).resolve()
+ABSENT = f"Kafka's message definitions are not in {FOLDER}; OTTLA_KAFKA_MESSAGES may name another folder"
 KIND_NAMES = {kind: name for name, kind in KINDS.items()}
 ZERO_VALUES: dict[str, Any] = {
     "string": "",
