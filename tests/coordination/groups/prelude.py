@@ -71,3 +71,41 @@ def one_left_alone(options: str = "") -> str:
         m1: NONE
         Empty 2
     """
+
+
+def one_awaited(options: str = "") -> str:
+    """The first rebalance of a group waits for others."""
+    return f"""
+        join a version=3 range=t {options}
+        because m1 joins
+        PreparingRebalance 0: m1*+
+    """
+
+
+def static_joined(options: str = "") -> str:
+    """Instance i leads generation 1."""
+    return f"""
+        join a static=i range=t {options}
+        because m1, which is instance i, joins
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+    """
+
+
+def static_stable(options: str = "") -> str:
+    """It has given itself everything."""
+    return f"""{static_joined(options)}
+        sync m1 gen=1 static=i m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+    """
+
+
+def two_static_joining(options: str = "") -> str:
+    """Instance j waits for it to join again."""
+    return f"""{static_stable(options)}
+        join b static=j range=t {options}
+        because m2, which is instance j, joins
+        PreparingRebalance 1: m1* m2+
+    """

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from tests.coordination.groups.prelude import one_awaited
 from tests.coordination.groups.story import Story
 
 
 def test_it_is_put_off_as_long_as_members_come_and_no_longer_than_a_rebalance_may_take() -> None:
-    Story(initial_rebalance_delay=3.0).play("""
-        join a version=3 range=t rebalance=7
-        because m1 joins
-        PreparingRebalance 0: m1*+
-
+    Story(initial_rebalance_delay=3.0).play(one_awaited("rebalance=7")).play("""
         wait 2 →
         join b version=3 range=t rebalance=7 → PreparingRebalance 0: m1*+ m2+
         wait 1 →
@@ -28,11 +25,7 @@ def test_it_is_put_off_as_long_as_members_come_and_no_longer_than_a_rebalance_ma
 
 
 def test_it_ends_after_the_delay_when_nobody_came() -> None:
-    Story(initial_rebalance_delay=3.0).play("""
-        join a version=3 range=t
-        because m1 joins
-        PreparingRebalance 0: m1*+
-
+    Story(initial_rebalance_delay=3.0).play(one_awaited()).play("""
         wait 2 →
 
         wait 1
@@ -42,11 +35,7 @@ def test_it_ends_after_the_delay_when_nobody_came() -> None:
 
 
 def test_a_group_that_has_emptied_has_a_first_rebalance_again() -> None:
-    Story(initial_rebalance_delay=3.0).play("""
-        join a version=3 range=t
-        because m1 joins
-        PreparingRebalance 0: m1*+
-
+    Story(initial_rebalance_delay=3.0).play(one_awaited()).play("""
         wait 3
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
@@ -73,11 +62,7 @@ def test_a_group_that_has_emptied_has_a_first_rebalance_again() -> None:
 
 
 def test_who_leaves_meanwhile_is_not_waited_for() -> None:
-    Story(initial_rebalance_delay=3.0).play("""
-        join a version=3 range=t
-        because m1 joins
-        PreparingRebalance 0: m1*+
-
+    Story(initial_rebalance_delay=3.0).play(one_awaited()).play("""
         hangup m1 → PreparingRebalance 0
 
         wait 3
@@ -87,11 +72,7 @@ def test_who_leaves_meanwhile_is_not_waited_for() -> None:
 
 
 def test_who_came_before_the_last_delay_does_not_put_it_off_twice() -> None:
-    Story(initial_rebalance_delay=3.0).play("""
-        join a version=3 range=t
-        because m1 joins
-        PreparingRebalance 0: m1*+
-
+    Story(initial_rebalance_delay=3.0).play(one_awaited()).play("""
         wait 2 →
         join b version=3 range=t → PreparingRebalance 0: m1*+ m2+
         wait 1 →
@@ -105,11 +86,7 @@ def test_who_came_before_the_last_delay_does_not_put_it_off_twice() -> None:
 
 
 def test_a_delay_that_is_longer_than_a_rebalance_may_take_is_not_put_off() -> None:
-    Story(initial_rebalance_delay=3.0).play("""
-        join a version=3 range=t rebalance=2
-        because m1 joins
-        PreparingRebalance 0: m1*+
-
+    Story(initial_rebalance_delay=3.0).play(one_awaited("rebalance=2")).play("""
         wait 2 →
         join b version=3 range=t rebalance=2 → PreparingRebalance 0: m1*+ m2+
 

@@ -7,7 +7,15 @@ from ottla.coordination.groups.classic.joining import updated_member
 from ottla.coordination.groups.classic.member import ClassicMember
 from ottla.coordination.groups.events import AlarmName, JoinRequested
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from tests.coordination.groups.prelude import one_joined, one_stable, two_assigned, two_joined, two_joining, two_stable
+from tests.coordination.groups.prelude import (
+    one_joined,
+    one_stable,
+    two_assigned,
+    two_joined,
+    two_joining,
+    two_stable,
+    two_static_joining,
+)
 from tests.coordination.groups.story import Story
 
 
@@ -350,21 +358,7 @@ def test_a_join_says_anew_who_a_member_is() -> None:
 
 
 def test_a_leader_that_is_not_the_first_stays_the_leader() -> None:
-    Story().play("""
-        join a static=i range=t session=60 rebalance=20
-        because m1, which is instance i, joins
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 static=i m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
-        join b static=j range=t session=60 rebalance=20
-        because m2, which is instance j, joins
-        PreparingRebalance 1: m1* m2+
-
+    Story().play(two_static_joining("session=60 rebalance=20")).play("""
         wait 20
         b: m2 in 2 by range led by m2 of m1,m2
         CompletingRebalance 2: m1 m2*

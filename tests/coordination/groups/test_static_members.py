@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from tests.coordination.groups.prelude import one_stable
+from tests.coordination.groups.prelude import one_stable, static_joined, static_stable, two_static_joining
 from tests.coordination.groups.story import Story
 
 
 def test_a_static_member_that_comes_back_has_its_part_without_a_rebalance_and_its_old_form_is_fenced() -> None:
-    Story().play("""
-        join a static=i version=9 range=t
-        because m1, which is instance i, joins
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 static=i m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
-        join b static=j version=9 range=t
-        because m2, which is instance j, joins
-        PreparingRebalance 1: m1* m2+
-
+    Story().play(two_static_joining("version=9")).play("""
         join m1 static=i version=9 range=t
         m1: m1 in 2 by range led by m1 of m1,m2
         b: m2 in 2 by range led by m1
@@ -47,17 +33,7 @@ def test_a_static_member_that_comes_back_has_its_part_without_a_rebalance_and_it
 
 
 def test_a_static_leader_that_comes_back_is_told_to_keep_the_assignment_and_an_old_one_that_it_does_not_lead() -> None:
-    Story().play("""
-        join a static=i version=9 range=t
-        because m1, which is instance i, joins
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 static=i m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(static_stable("version=9")).play("""
         join a2 static=i version=9 range=t
         keep generation 1 m2=A
         a2: m2 in 1 by range led by m2 of m2 keep the assignment
@@ -78,17 +54,7 @@ def test_a_static_leader_that_comes_back_is_told_to_keep_the_assignment_and_an_o
 
 
 def test_a_static_member_that_comes_back_for_other_topics_or_with_other_protocols_starts_a_rebalance() -> None:
-    Story().play("""
-        join a static=i range=t sticky=t
-        because m1, which is instance i, joins
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 static=i m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(static_stable("sticky=t")).play("""
         join b static=i range=t+u sticky=t
         because m2, which is instance i, joins again
         b: m2 in 2 by range led by m2 of m2
@@ -107,12 +73,7 @@ def test_a_static_member_that_comes_back_for_other_topics_or_with_other_protocol
 
 
 def test_a_static_member_that_comes_back_while_assignments_are_made_starts_a_rebalance() -> None:
-    Story().play("""
-        join a static=i range=t
-        because m1, which is instance i, joins
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
+    Story().play(static_joined()).play("""
         join b static=j range=t
         because m2, which is instance j, joins
         PreparingRebalance 1: m1* m2+
@@ -137,17 +98,7 @@ def test_a_static_member_that_comes_back_while_assignments_are_made_starts_a_reb
 
 
 def test_a_static_member_that_comes_back_while_the_group_joins_takes_its_own_place() -> None:
-    Story().play("""
-        join a static=i range=t
-        because m1, which is instance i, joins
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 static=i m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(static_stable()).play("""
         join b version=3 range=t
         because m2 joins
         PreparingRebalance 1: m1* m2+
@@ -177,21 +128,7 @@ def test_a_second_one_of_the_same_name_sends_away_the_one_that_waits() -> None:
 
 
 def test_a_static_member_keeps_its_place_through_a_rebalance_that_it_misses() -> None:
-    Story().play("""
-        join a static=i range=t session=60 rebalance=20
-        because m1, which is instance i, joins
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 static=i m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
-        join b static=j range=t session=60 rebalance=20
-        because m2, which is instance j, joins
-        PreparingRebalance 1: m1* m2+
-
+    Story().play(two_static_joining("session=60 rebalance=20")).play("""
         wait 20
         b: m2 in 2 by range led by m2 of m1,m2
         CompletingRebalance 2: m1 m2*
@@ -209,17 +146,7 @@ def test_a_static_member_keeps_its_place_through_a_rebalance_that_it_misses() ->
 
 
 def test_when_no_static_member_comes_to_a_rebalance_their_sessions_end_it() -> None:
-    Story().play("""
-        join a static=i range=t session=30 rebalance=20
-        because m1, which is instance i, joins
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 static=i m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(static_stable("session=30 rebalance=20")).play("""
         join b version=3 range=t session=10 rebalance=20
         because m2 joins
         PreparingRebalance 1: m1* m2+
@@ -234,17 +161,7 @@ def test_when_no_static_member_comes_to_a_rebalance_their_sessions_end_it() -> N
 
 
 def test_a_static_member_is_removed_by_its_name_and_stays_when_somebody_else_is_named() -> None:
-    Story().play("""
-        join a static=i range=t
-        because m1, which is instance i, joins
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 static=i m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(static_stable()).play("""
         leave m1 static=k → m1: UNKNOWN_MEMBER_ID
         leave static=k → k: UNKNOWN_MEMBER_ID
 
@@ -257,12 +174,7 @@ def test_a_static_member_is_removed_by_its_name_and_stays_when_somebody_else_is_
 
 
 def test_a_rebalance_that_nobody_came_to_has_its_time_once_more() -> None:
-    Story().play("""
-        join a static=i range=t session=1000 rebalance=20
-        because m1, which is instance i, joins
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
+    Story().play(static_joined("session=1000 rebalance=20")).play("""
         join b static=j range=t session=1000 rebalance=20
         because m2, which is instance j, joins
         PreparingRebalance 1: m1* m2+
