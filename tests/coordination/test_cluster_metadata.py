@@ -40,16 +40,17 @@ def event_of(command: str) -> Event:
     if verb == "change":
         return change_of(names, words)
     given = dict(word.split("=", 1) for word in words)
+    looking: dict[str, Any] = {"validate_only": True} if given.pop("dry", None) else {}
     if verb == "replace":
-        wanted = [alter_configs.AlterableConfig(key, value) for key, value in given.items() if key != "dry"]
-        return ConfigsReplaced(1, [alter_configs.AlterConfigsResource(2, names, wanted)], "dry" in given)
+        wanted = [alter_configs.AlterableConfig(key, value) for key, value in given.items()]
+        return ConfigsReplaced(1, [alter_configs.AlterConfigsResource(2, names, wanted)], **looking)
     if verb == "ids":
         return ProducerIdsRequested(1, int(names))
     if verb == "grow":
         brokers = given.get("brokers")
         assignments = [CreatePartitionsAssignment([int(b)]) for b in brokers.split(",")] if brokers else None
         grown = [CreatePartitionsTopic(name, int(given["to"]), assignments) for name in names.split(",")]
-        return PartitionsRequested(1, grown, 1, validate_only="dry" in given)
+        return PartitionsRequested(1, grown, 1, **looking)
     if verb == "delete":
         return TopicsUnwanted(1, [DeleteTopicState(name) for name in names.split(",")])
     if verb == "delete-id":
@@ -62,11 +63,11 @@ def event_of(command: str) -> Event:
             partitions,
             copies,
             [CreatableReplicaAssignment(i, [int(b)]) for i, b in enumerate(brokers.split(","))] if brokers else (),
-            [CreatableTopicConfig(key, value) for key, value in given.items() if key != "dry"],
+            [CreatableTopicConfig(key, value) for key, value in given.items()],
         )
         for name in names.split(",")
     ]
-    return TopicsRequested(1, topics, [id_of(t.name) for t in topics], 1, 3, 3, validate_only="dry" in given)
+    return TopicsRequested(1, topics, [id_of(t.name) for t in topics], 1, 3, 3, **looking)
 
 
 def change_of(name: str, words: list[str]) -> ConfigsChanged:

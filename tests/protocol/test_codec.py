@@ -261,6 +261,14 @@ def test_records_may_be_in_a_file_or_in_pieces(module: ModuleType) -> None:
         assert sum(map(len, parts)) == len(joined(write(module, Everything(records=bytes(8)), 1)))
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_records_of_two_gib_are_refused_by_name(module: ModuleType, version: int) -> None:
+    with tempfile.TemporaryFile() as file:
+        write(module, Everything(records=FileSlice(file, 0, 2**31 - 1)), version)
+        with pytest.raises(EncodeError, match=r"^records: is too long: 2147483648, and the limit is 2147483647$"):
+            write(module, Everything(records=FileSlice(file, 0, 2**31)), version)
+
+
 def test_records_come_back_as_a_view_of_the_frame(module: ModuleType) -> None:
     frame = joined(write(module, Everything(records=b"abc", octets=b"def"), 1))
     again = read(module, frame, 1)

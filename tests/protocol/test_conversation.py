@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from kio.schema.index import api_key_map
 
 from ottla.errors import ErrorCode, ProtocolError, UnsupportedVersionError
-from ottla.protocol.apis import APIS, DECLARED, SERVED, api_of
+from ottla.protocol.apis import APIS, DECLARED, ELSEWHERE, SERVED, api_of
 from ottla.protocol.conversation import (
     decode_header,
     decode_request,
@@ -21,6 +22,7 @@ from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
+from ottla.protocol.messages.heartbeat import HeartbeatResponse
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_offsets import ListOffsetsRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -125,6 +127,45 @@ def test_a_client_id_that_is_not_there_is_refused(length: bytes) -> None:
         decode_header(memoryview(b"\0\3\0\1\0\0\0\7" + length + b"abc"))
 
 
+def test_a_client_may_have_an_empty_name() -> None:
+    frame = memoryview(joined(encode_request(MetadataRequest(topics=None), 1, 1, "")))
+    assert decode_header(frame) == (RequestHeader(3, 1, 1, ""), 10)
+
+
+def test_a_name_that_is_no_text_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="the client id in a request header is not UTF-8"):
+        decode_header(memoryview(b"\0\3\0\1\0\0\0\1\0\1\xff"))
+
+
+@pytest.mark.parametrize(
+    ("frame", "problem"),
+    [
+        (b"", "0 bytes is too short for a request header"),
+        (b"\x4d", "1 bytes is too short for a request header"),
+        (b"\xff\xff", "no API has key -1; this is not a request"),
+        (b"\0\3", "2 bytes is too short for a request header"),
+        (b"GET / HTTP", "no API has key 18245; this is not a request"),
+    ],
+)
+def test_what_begins_like_no_request_is_told_by_its_first_two_bytes(frame: bytes, problem: str) -> None:
+    with pytest.raises(ProtocolError, match=problem):
+        decode_header(memoryview(frame))
+
+
+def test_what_follows_the_header_of_a_version_that_we_do_not_have_is_not_looked_at() -> None:
+    frame = b"\0\3\0\x63\0\0\0\1\0\2me"
+    for rest in (b"\0", b"\xff\xff", b""):
+        assert decode_header(memoryview(frame + rest)) == (RequestHeader(3, 99, 1, "me"), 12)
+
+
+@pytest.mark.parametrize("size", [0, 3])
+def test_an_answer_is_at_least_as_long_as_its_header(size: int) -> None:
+    with pytest.raises(ProtocolError, match=f"a frame of {size} bytes is too short for a response"):
+        decode_response(HeartbeatResponse, 0, memoryview(bytes(size)))
+    with pytest.raises(ProtocolError, match="2 bytes are announced but 0 are left"):
+        decode_response(HeartbeatResponse, 0, memoryview(bytes(4)))
+
+
 def test_bytes_after_the_message_are_refused() -> None:
     frame = joined(encode_request(MetadataRequest(topics=None), 1, 1, None)) + b"?"
     with pytest.raises(ProtocolError, match="MetadataRequest v1 cannot be read: 1 bytes are left over at its end"):
@@ -201,6 +242,14 @@ def test_what_controllers_are_asked_is_declared_and_not_served() -> None:
     with pytest.raises(ProtocolError, match=r"it asks for BrokerHeartbeat \(API key 63\), which this broker does not"):
         decode_request(frame)
     assert decode_request(frame, DECLARED)[1] == BrokerHeartbeatRequest(7)
+
+
+def test_what_is_not_served_has_the_name_that_others_know_it_by() -> None:
+    taken_away = {4: "LeaderAndIsr", 5: "StopReplica", 6: "UpdateMetadata", 7: "ControlledShutdown"}
+    newer = {93: "StreamsGroupTopologyDescriptionUpdate", 94: "UnregisterController"}
+    names = {key: "".join(map(str.capitalize, name.split("_"))) for key, name in api_key_map.items()}
+    assert dict(ELSEWHERE) == {key: (taken_away | newer | names)[key] for key in ELSEWHERE}
+    assert sorted(ELSEWHERE.keys() | SERVED.keys()) == [*range(95)]
 
 
 def test_a_broker_says_what_kafka_says_it_speaks() -> None:

@@ -46,6 +46,7 @@ ROOMS: dict[str, Room] = {
             "protocol/test_damage.py",
             "protocol/test_facts.py",
             "protocol/test_kio.py",
+            "protocol/test_plan.py",
         ),
     ),
     "records": Room(("records/*.py",), ("records",)),
@@ -53,7 +54,12 @@ ROOMS: dict[str, Room] = {
         ("coordination/machine.py", "coordination/serde.py", "coordination/cluster/*.py"), ("coordination",)
     ),
     "coordination/transactions": Room(
-        ("coordination/transactions/*.py",), ("coordination/test_transactions.py", "coordination/test_records.py")
+        ("coordination/transactions/*.py",),
+        (
+            "coordination/test_transactions.py",
+            "coordination/test_transaction_changes.py",
+            "coordination/test_records.py",
+        ),
     ),
     "coordination/groups": Room(
         ("coordination/groups/*.py", "coordination/groups/classic/*.py", "coordination/offsets/*.py"),

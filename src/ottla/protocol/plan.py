@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing
 from collections.abc import Sequence
 from typing import Any
@@ -55,8 +54,7 @@ def absent(field: Field, ignorable: bool) -> Step:
 
 def tagged_step(cls: type, field: Field, version: int) -> Step:
     """The step of a value in the tag section; there a struct is never null, it is just not sent."""
-    is_struct = isinstance(field.type, type) and dataclasses.is_dataclass(field.type)
-    nullable = version in field.nullable and not is_struct
+    nullable = version in field.nullable and not isinstance(field.type, type)
     step = step_of(field.name, field.type, version, True, nullable, field.default)
     if step.kind == KINDS["records"]:
         raise TypeError(f"{cls.__name__}.{field.name}: records cannot be tagged")
@@ -69,7 +67,7 @@ def step_of(name: str, hint: Any, version: int, flexible: bool, nullable: bool, 
         item = step_of(name, typing.get_args(hint)[0], version, flexible, False)
         least = 1 if flexible else LEGACY_LENGTH_BYTES["array"]
         return Step(KINDS["array"], name, nullable, item, default, least)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+    if isinstance(hint, type):
         plan = struct_plan(hint, version, flexible)
         return Step(KINDS["struct"], name, nullable, plan, default, 1 if nullable else least_bytes(plan))
     (wire,) = typing.get_args(hint)[1:]

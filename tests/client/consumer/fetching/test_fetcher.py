@@ -627,6 +627,16 @@ def test_a_log_that_was_cut_is_an_error_without_a_policy() -> None:
     assert (e.value.partition, e.value.position, e.value.divergent) == (A, 3, (2, "", 0))
 
 
+def test_a_log_that_was_cut_is_told_while_the_only_brokers_answer_about_others_is_awaited() -> None:
+    story = Story(A, B, reset=None)
+    story.replica, story.silent = 1, True
+    story.subscriptions.seek(B, 3, 0)
+    story.ends[1] = EpochEndOffset(0, 1, 0, 1)
+    with pytest.raises(LogTruncationError, match="t-1: the log was truncated at offset 1, after it was read up to 3"):
+        story.poll(10)
+    assert story.fetches == [{0: 0}]
+
+
 def test_a_position_with_an_epoch_is_held_against_the_log_before_it_is_read_from() -> None:
     story = Story(A)
     story.subscriptions.seek(A, 3, 0)
