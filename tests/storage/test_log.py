@@ -239,6 +239,28 @@ def test_the_leader_epochs_are_kept_with_the_offsets_they_began_at(tmp_path: Pat
     assert text == "0\n3\n0 0\n3 2\n4 4\n"
 
 
+def test_an_empty_log_has_no_file_for_the_epoch_that_its_leader_began(tmp_path: Path) -> None:
+    """A broker that is stopped closes thousands of them."""
+    log = open_log(tmp_path / "flights-0")
+    log.epochs.assign(3, 0)
+    log.close()
+    assert not (tmp_path / "flights-0" / "leader-epoch-checkpoint").exists()
+    again = open_log(tmp_path / "flights-0")
+    again.append(batch(b"a"), leader_epoch=4, now_ms=NOW)
+    again.truncate_to(0, now_ms=NOW)
+    again.close()
+    assert (tmp_path / "flights-0" / "leader-epoch-checkpoint").exists() is False
+
+
+def test_a_log_that_is_emptied_tells_no_epochs_that_its_file_told(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "flights-0")
+    log.append(batch(b"a"), leader_epoch=4, now_ms=NOW)
+    log.flush()
+    log.truncate_to(0, now_ms=NOW)
+    log.close()
+    assert open_log(tmp_path / "flights-0").epochs.entries == []
+
+
 def test_a_full_segment_awaits_a_flush(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0", LogConfig(segment_bytes=300))
     append(log, b"a")

@@ -78,10 +78,15 @@ class LeaderEpochs:
         """Forget epochs that begin at or after the end of a log that was cut."""
         self._entries = [entry for entry in self.entries if entry[1] < end_offset]
 
-    def flush(self, *, sync: bool = True) -> None:
-        """Bring the file up to date and force it to the disk if `sync`; may run beside `assign`."""
+    def flush(self, end_offset: int, *, sync: bool = True) -> None:
+        """Bring the file up to date and force it to the disk if `sync`; may run beside `assign`.
+
+        Epochs of which a log that ends at `end_offset` has no batch are not worth a first file: whoever leads next begins another.
+        """
         entries = self._entries
         if entries is not None and entries != self._saved:
+            if self._saved is None and all(offset >= end_offset for _, offset in entries):
+                return
             if self._saved is None and not sync:
                 write_file(self._path, text_of(entries))  # What a crash leaves of it is held against the batches.
             else:

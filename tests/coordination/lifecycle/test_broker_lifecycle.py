@@ -115,6 +115,14 @@ def test_a_broker_that_runs_is_heard_of_every_two_seconds() -> None:
     assert not sent(story.after(0.1, TimePassed())).want_shut_down
 
 
+def test_where_another_broker_hands_over_what_was_applied_is_told_at_once_and_not_with_the_next_heartbeat() -> None:
+    story = Story().running()
+    assert story.after(0.5, MetadataApplied(20)) == []
+    assert sent(story.tell(MetadataApplied(21, awaited=True))).current_metadata_offset == 21
+    assert story.tell(MetadataApplied(22, awaited=True)) == [], "one question at a time"
+    assert sent(story.tell(heard(fenced=False))).current_metadata_offset == 22
+
+
 def test_one_question_is_under_way_at_a_time_and_what_is_urgent_follows_at_once() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES), REGISTERED)
@@ -306,6 +314,7 @@ EVENTS: list[Event] = [
     TimePassed(),
     Recovered(),
     MetadataApplied(3),
+    MetadataApplied(4, awaited=True),
     ControllerFound(FEATURES),
     heard(),
     heard(caught_up=True),

@@ -25,6 +25,7 @@ from ottla.coordination.lifecycle.events import (
     Recovered,
     StopWanted,
 )
+from ottla.coordination.lifecycle.handing_over import is_awaited
 from ottla.coordination.quorum.observer import NOBODY, Address, Observer
 from ottla.errors import OttlaError
 from ottla.kafka_id import id_of
@@ -143,7 +144,8 @@ class Membership:
     def _tell(self, before: int, records: list[Message]) -> None:
         if self._metadata.applied > before:
             self.on_applied(records)
-            self._lifecycle.tell(MetadataApplied(self._metadata.applied - 1))
+            awaited = is_awaited(self._metadata.machine.registrations.values(), records)
+            self._lifecycle.tell(MetadataApplied(self._metadata.applied - 1, awaited))
         if self._metadata.unfinished:
             self._call_soon(self._go_on)
 

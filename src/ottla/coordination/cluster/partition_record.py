@@ -80,5 +80,7 @@ def told(value: Sequence[int] | None, present: tuple[int, ...]) -> tuple[int, ..
 
 def moved(state: PartitionState, replicas: tuple[int, ...]) -> tuple[UUID, ...]:
     """Where replicas lie, when a record older than directories changes who they are."""
+    if replicas is state.replicas:
+        return state.directories
     directories = dict(zip(state.replicas, state.directories, strict=True))
     return tuple(directories.get(replica, MIGRATING) for replica in replicas)

@@ -139,7 +139,7 @@ class BrokerLifecycle:
             case ControllerElected() if self._known:
                 self._hurry(now)
             case MetadataApplied():
-                self._metadata_offset = event.offset
+                self._applied(event, now)
             case Recovered():
                 self._recovered = True
                 self._hurry(now)
@@ -149,6 +149,11 @@ class BrokerLifecycle:
             case StopWanted():
                 return self._leave(now)
         return []
+
+    def _applied(self, event: MetadataApplied, now: float) -> None:
+        self._metadata_offset = event.offset
+        if event.awaited and self.state is BrokerState.RUNNING:
+            self._hurry(now)
 
     def _found(self, event: ControllerFound, now: float) -> list[Wish]:
         """Ask to be let in, or do not, where that could not be meant."""

@@ -50,6 +50,8 @@ class MetadataApplied:
     """The broker acts on the metadata up to this offset, which is in it."""
 
     offset: int
+    awaited: bool = False
+    """Whether a broker hands over, which the controllers let go when all the others have said this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Durability:
         try:
             for segment in self._list.segments[:]:
                 self._flush_segment(segment, sync)
-            self._epochs.flush(sync=sync)
+            self._epochs.flush(end_offset, sync=sync)
             if entries_changed and sync:
                 sync_path(self._list.directory)
                 sync_path(self._list.directory.parent)

@@ -62,7 +62,7 @@ def start_anew(log: Log, offset: int, now_ms: int) -> int:
         drop_behind(log, -1)
         log.begin_at(offset)
         settle(log, offset, now_ms)
-        log.epochs.flush()  # no batch is left that would say that those in the file are gone
+        log.epochs.flush(offset)  # no batch is left that would say that those in the file are gone
     except OSError as error:
         log.closed = log.closed or not log.segments
         raise storage_error(f"cannot begin the log in {log.directory} anew", error) from error
