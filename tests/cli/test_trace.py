@@ -207,7 +207,7 @@ def test_a_terminal_gets_a_picture_of_a_broker(looked_into: Broker, tmp_path: Pa
     draws(
         ("trace", "broker", "--trace", str(tmp_path)),
         *("GroupCoordinator", "Purgatory", "LogManager", "ReplicaManager", "LogCleaner", "Requests", "time line"),
-        *("orders-0  0 to 1, committed to 1, 1 segments", "connections; "),
+        *("orders-0  0 to 1, HW 1, 1 segment", "connections"),
     )
 
 

@@ -83,5 +83,5 @@ def name_of(member: MemberDescription) -> str:
     return f"{member.client_id} ({member.member_id.removeprefix(member.client_id).lstrip('-')[:4]})"
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"

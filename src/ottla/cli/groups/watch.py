@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
 
 from ottla.cli.groups.rows import listed, owners_of
 from ottla.cli.groups.timeline import GroupTimeline, name_of
-from ottla.cli.live import LiveView, panel
+from ottla.cli.live import LiveView
 from ottla.cli.options import bootstrap_server, json_lines_option, settings_option
 from ottla.cli.topics import admin_at
 
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from ottla.client.admin import Admin, ConsumerGroupDescription
     from ottla.model import TopicPartition
 
-MOST_COLUMNS = 16
-"""With more partitions each member lists its own."""
+OF_MEMBER = 48
+"""Columns of a terminal that are for a member's name, host and lag; where partitions find no room beside, each member lists its own."""
+GAP = 2
+"""Columns between two others."""
 LAG_SECONDS = 1.0
 """How often offsets are looked up; the group itself is at every turn."""
 
@@ -45,10 +48,11 @@ class Watched:
             self.lags = lags_of(self._admin, self.group)
         return self._timeline.changes(self.group)
 
-    def draw(self, lines: Iterable[str]) -> RenderableType:
+    def draw(self, whole: bool = False) -> RenderableType:
+        """All members; `whole` lists all partitions of each, also where they do not fit into a line."""
         from rich.console import Group
 
-        return Group(headline(self.group, self.lags), matrix(self.group, self.lags), panel("time line", lines))
+        return Group(headline(self.group, self.lags), matrix(self.group, self.lags, get_terminal_size().columns, whole))
 
 
 @click.command()
@@ -68,19 +72,19 @@ def watch(
 ) -> None:
     """Watch GROUP: its state, who has which partition, lag, and what changed when.
 
-    In a terminal a picture that is drawn anew; elsewhere a line for each change.
+    In a terminal a picture that is drawn anew, with keys (? tells them); elsewhere a line for each change.
     """
     with admin_at(bootstrap_server, settings) as admin:
         watched = Watched(admin, group)
         view = LiveView(watched.draw, in_json=in_json)
         end = time.monotonic() + (float("inf") if seconds is None else seconds)
         with view.open():
-            while (now := time.monotonic()) < end:
+            while (now := time.monotonic()) < end and not view.ended:
                 for change in watched.look(now):
                     now_is = watched.group
                     view.tell(change, group=group, state=now_is.state, members=len(now_is.members))
                 view.refresh()
-                time.sleep(max(0.0, min(interval, end - time.monotonic())))
+                view.wait(max(0.0, min(interval, end - time.monotonic())))
 
 
 def lags_of(admin: Admin, group: ConsumerGroupDescription) -> dict[TopicPartition, int | None]:
@@ -106,8 +110,10 @@ def headline(group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int 
     )
 
 
-def matrix(group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int | None]) -> RenderableType:
-    """Members by partitions: the lag where a member has one, a dot where not."""
+def matrix(
+    group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int | None], columns: int, whole: bool
+) -> RenderableType:
+    """Members by partitions: the lag where a member has one, a dot where not; what each has where that has no room."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -116,11 +122,11 @@ def matrix(group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int | 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("MEMBER")
     table.add_column("HOST", style="dim")
-    wide = len(partitions) <= MOST_COLUMNS
+    wide = sum(len(str(tp)) + GAP for tp in partitions) <= columns - OF_MEMBER
     for tp in partitions if wide else ():
         table.add_column(str(tp), justify="right")
     if not wide:
-        table.add_column("PARTITIONS")
+        table.add_column("PARTITIONS", overflow="fold" if whole else "ellipsis")
     table.add_column("LAG", justify="right", style="bold")
     for member in sorted(group.members, key=name_of):
         mine = set(member.assignment)

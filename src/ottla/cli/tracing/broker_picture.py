@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ottla.cli.groups.timeline import counted
 from ottla.cli.live import panel
 
 if TYPE_CHECKING:
@@ -12,61 +13,64 @@ if TYPE_CHECKING:
 
 MOST = 5
 """Lines of a box, so that all of them have room in a terminal of 24."""
+WHOLE = 500
+"""The same where all lines are wanted."""
 
 
-def picture(seen: Mapping[str, Any], lines: Iterable[str]) -> RenderableType:
-    """Groups and who waits, logs and their copies, the cleaner and the answers, the time line."""
-    from rich.console import Group
+def picture(seen: Mapping[str, Any], *, whole: bool = False) -> RenderableType:
+    """Groups and who waits, logs and their copies, the cleaner and the answers; of each a few lines, or all."""
     from rich.table import Table
+
+    most = WHOLE if whole else MOST
 
     boxes = Table.grid(expand=True)
     boxes.add_column(ratio=1)
     boxes.add_column(ratio=1)
-    boxes.add_row(panel("GroupCoordinator", group_lines(seen)), panel("Purgatory", waiting_lines(seen)))
-    boxes.add_row(panel("LogManager", log_lines(seen)), panel("ReplicaManager", replica_lines(seen)))
-    boxes.add_row(panel("LogCleaner", [cleaner_line(seen["cleaner"])]), panel("Requests", [request_line(seen)]))
-    return Group(boxes, panel("time line", lines))
+    boxes.add_row(panel("GroupCoordinator", group_lines(seen, most)), panel("Purgatory", waiting_lines(seen, most)))
+    boxes.add_row(panel("LogManager", log_lines(seen, most)), panel("ReplicaManager", replica_lines(seen, most)))
+    boxes.add_row(panel("LogCleaner", [cleaner_line(seen["cleaner"])]), panel("Requests", request_lines(seen)))
+    return boxes
 
 
-def cut(lines: Sequence[str], more: int, none: str) -> list[str]:
+def cut(lines: Sequence[str], most: int, more: int, none: str) -> list[str]:
     """As many as have room, and how many have not."""
     rest = len(lines) + more
     if not rest:
         return [none]
-    if rest <= MOST:
+    if rest <= most:
         return list(lines)
-    return [*lines[: MOST - 1], f"and {rest - len(lines[: MOST - 1])} more"]
+    return [*lines[: most - 1], f"and {rest - len(lines[: most - 1])} more"]
 
 
-def group_lines(seen: Mapping[str, Any]) -> list[str]:
+def group_lines(seen: Mapping[str, Any], most: int) -> list[str]:
     """A line for each group, and below one that is not at rest a line for each member that waits."""
     lines: list[str] = []
     for group in seen["groups"]:
-        members = len(group["members"]) + group["more_members"]
+        members = counted(len(group["members"]) + group["more_members"], "member")
         left = "" if group["left_ms"] is None else f", {group['left_ms']:.0f} ms left"
-        lines.append(f"{group['group']}  {group['state']} {group['epoch']}, {members} members{left}")
+        lines.append(f"{group['group']}  {group['state']} {group['epoch']}, {members}{left}")
         lines += [f"  {each['member_id'][:16]} {each['waits_for']}" for each in group["members"] if each["waits_for"]]
-    return cut(lines, seen["more_groups"], "no group is in memory")
+    return cut(lines, most, seen["more_groups"], "no group is in memory")
 
 
-def waiting_lines(seen: Mapping[str, Any]) -> list[str]:
+def waiting_lines(seen: Mapping[str, Any], most: int) -> list[str]:
     lines = [
         f"{each['api']} of {each['client_id'] or 'this broker'}, {each['left_ms']:.0f} ms left: {', '.join(each['places'])}"
         for each in seen["waiting"]
     ]
-    return cut(lines, seen["more_waiting"], "nobody waits")
+    return cut(lines, most, seen["more_waiting"], "nobody waits")
 
 
-def log_lines(seen: Mapping[str, Any]) -> list[str]:
+def log_lines(seen: Mapping[str, Any], most: int) -> list[str]:
     lines = [
-        f"{log['partition']}  {log['log_start']} to {log['log_end']}, committed to {log['high_watermark']}, "
-        f"{len(log['segments']) + log['more_segments']} segments"
+        f"{log['partition']}  {log['log_start']} to {log['log_end']}, HW {log['high_watermark']}, "
+        f"{counted(len(log['segments']) + log['more_segments'], 'segment')}"
         for log in seen["partitions"]
     ]
-    return cut(lines, seen["more_partitions"], "no log is open")
+    return cut(lines, most, seen["more_partitions"], "no log is open")
 
 
-def replica_lines(seen: Mapping[str, Any]) -> list[str]:
+def replica_lines(seen: Mapping[str, Any], most: int) -> list[str]:
     lines = [
         f"{log['partition']} at {copy['broker']}  "
         + ("not fetched yet" if copy["log_end"] < 0 else f"{max(0, log['log_end'] - copy['log_end'])} behind")
@@ -74,7 +78,7 @@ def replica_lines(seen: Mapping[str, Any]) -> list[str]:
         for log in seen["partitions"]
         for copy in log["replicas"]
     ]
-    return cut(lines, 0, "nobody copies what this broker leads")
+    return cut(lines, most, 0, "nobody copies what this broker leads")
 
 
 def cleaner_line(cleaner: Mapping[str, Any]) -> str:
@@ -85,10 +89,10 @@ def cleaner_line(cleaner: Mapping[str, Any]) -> str:
     return "at rest"
 
 
-def request_line(seen: Mapping[str, Any]) -> str:
+def request_lines(seen: Mapping[str, Any]) -> list[str]:
     """The APIs that are asked most, each with what 99 of 100 answers took at most."""
     shown = [
         f"{each['api']} {each['answers']}" + ("" if each["p99_ms"] is None else f" ≤ {each['p99_ms']:g} ms")
         for each in seen["requests"][:3]
     ]
-    return f"{seen['connections']} connections; " + (", ".join(shown) or "no answer yet")
+    return [counted(seen["connections"], "connection"), *(shown or ["no answer yet"])]

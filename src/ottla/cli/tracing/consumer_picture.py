@@ -14,16 +14,18 @@ if TYPE_CHECKING:
     from ottla.cli.tracing.trace import Pace
     from ottla.client.consumer.snapshot import ConsumerSnapshot, CoordinatorView, HeartbeatView, NetworkView
 
-BAR = 10
+BAR = 8
 HIGHEST_BROKER = 2**30
 MOST_PARTITIONS = 12
 """How many partitions are drawn."""
+WHOLE = 500
+"""How many where all are wanted."""
 ALARMING = 0.8
 """From this share of max.poll.interval.ms on the gap is red."""
 
 
-def picture(seen: ConsumerSnapshot, pace: Pace, lines: Iterable[str]) -> RenderableType:
-    """Everything, top to bottom as data flows: network, fetcher, partitions, membership, time line."""
+def picture(seen: ConsumerSnapshot, pace: Pace, *, whole: bool = False) -> RenderableType:
+    """Everything, top to bottom as data flows: network and fetcher, membership, partitions: a few, or all."""
     from rich.console import Group
     from rich.table import Table
 
@@ -35,7 +37,7 @@ def picture(seen: ConsumerSnapshot, pace: Pace, lines: Iterable[str]) -> Rendera
     if seen.coordinator is not None:
         coordinator = panel("ConsumerCoordinator", coordinator_lines(seen.coordinator, pace))
         boxes.add_row(coordinator, panel("HeartbeatThread", heartbeat_lines(seen.heartbeat, pace)))
-    return Group(boxes, subscription(seen), panel("time line", lines))
+    return Group(boxes, subscription(seen, WHOLE if whole else MOST_PARTITIONS))
 
 
 def network_lines(network: NetworkView) -> list[str]:
@@ -70,21 +72,21 @@ def fetcher_lines(seen: ConsumerSnapshot, pace: Pace) -> list[str]:
         f"asked       {pending}",
         f"completed   {len(fetcher.completed_fetches)} waiting, {pace.fetches} so far",
         f"buffer      {fetcher.buffered_bytes / 2**20:.1f} of {fetcher.memory_limit_bytes / 2**20:.0f} MiB {bar(share)}",
-        f"handed out  {pace.records} records, {pace.rate(time.time() * 1000):.0f} a second",
+        f"handed out  {pace.records} records, {pace.rate(time.time() * 1000):.0f}/s",
     ]
 
 
 def coordinator_lines(coordinator: CoordinatorView, pace: Pace) -> list[str]:
     gap = coordinator.poll_gap_ms or 0.0
     share = gap / coordinator.max_poll_interval_ms
-    alarm = "  leaving soon: poll!" if share >= ALARMING else ""
+    alarm = ["leaving soon: poll!"] if share >= ALARMING else []
     return [
-        f"group       {coordinator.group_id} at {coordinator.node or 'nobody known'}",
-        f"member      {coordinator.member_id or 'none yet'}",
-        f"state       {coordinator.state}, generation {coordinator.generation}",
-        f"poll gap    {gap:.0f} of {coordinator.max_poll_interval_ms:.0f} ms {bar(share)} "
-        f"at most {pace.longest_gap_ms:.0f}{alarm}",
-        f"commits     {coordinator.pending_commits} under way",
+        f"group     {coordinator.group_id} at {coordinator.node or 'nobody known'}",
+        f"member    {coordinator.member_id or 'none yet'}",
+        f"state     {coordinator.state}, generation {coordinator.generation}",
+        f"poll gap  {gap:.0f} of {coordinator.max_poll_interval_ms:.0f} ms {bar(share)}",
+        *alarm,
+        f"commits   {coordinator.pending_commits} under way",
     ]
 
 
@@ -96,33 +98,33 @@ def heartbeat_lines(heartbeat: HeartbeatView | None, pace: Pace) -> list[str]:
     known = session < float("inf")  # with group.protocol=consumer it is the broker's, who does not tell it
     coming = "none due" if heartbeat.next_ms is None else f"in {heartbeat.next_ms:.0f} ms"
     return [
-        f"next        {coming}, {pace.heartbeats} answered so far",
-        f"silence     {silence:.0f}" + (f" of {session:.0f} ms {bar(silence / session)}" if known else " ms"),
-        f"in flight   {requests_of(heartbeat.network.in_flight_requests)}",
+        f"next      {coming}, {pace.heartbeats} answered",
+        f"silence   {silence:.0f}" + (f" of {session:.0f} ms {bar(silence / session)}" if known else " ms"),
+        f"in flight {requests_of(heartbeat.network.in_flight_requests)}",
+        f"poll gaps {pace.longest_gap_ms:.0f} ms at most",
     ]
 
 
-def subscription(seen: ConsumerSnapshot) -> RenderableType:
+def subscription(seen: ConsumerSnapshot, most: int) -> RenderableType:
     """`SubscriptionState`: a row for each partition."""
-    from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="SubscriptionState", title_justify="left")
+    table = Table(box=None, title="SubscriptionState", title_justify="left", title_style="", header_style="dim")
     for name in ("PARTITION", "POSITION", "LAG", "BUFFERED"):
         table.add_column(name, justify="left" if name == "PARTITION" else "right")
     table.add_column("")
     views = seen.subscription.partitions
-    most = max((view.buffered_records for view in views), default=0) or 1
-    for view in views[:MOST_PARTITIONS]:
+    fullest = max((view.buffered_records for view in views), default=0) or 1
+    for view in views[:most]:
         table.add_row(
             str(view.partition) + (" paused" if view.paused else ""),
             "?" if view.position is None else str(view.position),
             "?" if view.lag is None else str(view.lag),
             str(view.buffered_records),
-            bar(view.buffered_records / most) if view.buffered_records else "",
+            bar(view.buffered_records / fullest) if view.buffered_records else "",
         )
-    if len(views) > MOST_PARTITIONS:
-        table.add_row(f"and {len(views) - MOST_PARTITIONS} more", "", "", "", "")
+    if len(views) > most:
+        table.add_row(f"and {len(views) - most} more", "", "", "", "")
     if not views:
         table.add_row("nothing assigned", "", "", "", "")
     return table

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ottla.cli.groups.timeline import counted
 from ottla.cli.live import panel
 from ottla.cli.tracing.consumer_picture import bar, requests_of
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_QUEUES = 6
 """How many partitions are drawn."""
+WHOLE = 500
+"""How many where all are wanted."""
 
 
 class Totals:
@@ -39,37 +41,38 @@ class Totals:
                 self.slowest_ms = max(self.slowest_ms, took_ms)
 
 
-def picture(seen: ProducerSnapshot, totals: Totals, lines: Iterable[str]) -> RenderableType:
-    """Everything as records pass it: memory and queues, the sender, requests, outcomes, time line."""
+def picture(seen: ProducerSnapshot, totals: Totals, *, whole: bool = False) -> RenderableType:
+    """Everything as records pass it: memory and queues, the sender, requests, outcomes; a few partitions, or all."""
     from rich.console import Group
     from rich.table import Table
 
+    most = WHOLE if whole else MOST_QUEUES
     boxes = Table.grid(expand=True)
     boxes.add_column(ratio=1)
     boxes.add_column(ratio=1)
     boxes.add_row(
-        panel("RecordAccumulator", accumulator_lines(seen.accumulator)),
-        panel("Sender", queue_lines(seen.in_flight_batches, "no batch is on its way")),
+        panel("RecordAccumulator", accumulator_lines(seen.accumulator, most)),
+        panel("Sender", queue_lines(seen.in_flight_batches, most, "no batch is on its way")),
     )
     boxes.add_row(
         panel("NetworkClient", network_lines(seen, totals)), panel("TransactionManager", transaction_lines(seen))
     )
-    return Group(boxes, panel("outcomes", [outcomes(totals)]), panel("time line", lines))
+    return Group(boxes, panel("outcomes", [outcomes(totals)]))
 
 
-def accumulator_lines(accumulator: AccumulatorView) -> list[str]:
+def accumulator_lines(accumulator: AccumulatorView, most: int) -> list[str]:
     taken = accumulator.total_bytes - accumulator.available_bytes
     memory = f"{taken / 2**20:.1f} of {accumulator.total_bytes / 2**20:.0f} MiB {bar(taken / accumulator.total_bytes)}"
     waiting = f", {accumulator.waiting} calls wait" if accumulator.waiting else ""
-    return [f"memory      {memory}{waiting}", *queue_lines(accumulator.queues, "nothing waits")]
+    return [f"memory      {memory}{waiting}", *queue_lines(accumulator.queues, most, "nothing waits")]
 
 
-def queue_lines(queues: tuple[QueueView, ...], none: str) -> list[str]:
-    """A line for each partition."""
+def queue_lines(queues: tuple[QueueView, ...], most: int, none: str) -> list[str]:
+    """A line for each partition that has room."""
     lines = [
-        f"{queue.partition}  {queue.records} records in {queue.batches} batches, {queue.oldest_ms:.0f} ms"
+        f"{queue.partition}  {counted(queue.records, 'record')} in {counted(queue.batches, 'batch', 'batches')}, {queue.oldest_ms:.0f} ms"
         + (f", sent {queue.attempts} times" if queue.attempts else "")
-        for queue in queues[:MOST_QUEUES]
+        for queue in queues[:most]
     ]
     rest = len(queues) - len(lines)
     return [*lines, *([f"and {rest} more"] if rest else [])] or [none]
@@ -78,7 +81,7 @@ def queue_lines(queues: tuple[QueueView, ...], none: str) -> list[str]:
 def network_lines(seen: ProducerSnapshot, totals: Totals) -> list[str]:
     return [
         f"in flight   {requests_of(seen.in_flight_requests)}",
-        f"answered    {totals.requests}, the slowest after {totals.slowest_ms:.0f} ms",
+        f"answered    {totals.requests}, slowest {totals.slowest_ms:.0f} ms",
     ]
 
 

@@ -59,7 +59,7 @@ def consume(
 ) -> None:
     """Read TOPICs, print no records, and show what goes on inside the consumer.
 
-    In a terminal a picture that is drawn anew; elsewhere a line for each event.
+    In a terminal a picture that is drawn anew, with keys (? tells them); elsewhere a line for each event.
     """
     if any(text.startswith("group.id=") for text in settings):
         raise senseless("name the group by --group")
@@ -99,16 +99,16 @@ def follow(
 
     wanted = () if every_event else (*REBALANCE, Committed)
     pace = Pace()
-    view = LiveView(lambda lines: picture(consumer.snapshot(), pace, lines), in_json=in_json)
+    view = LiveView(lambda whole: picture(consumer.snapshot(), pace, whole=whole), in_json=in_json)
     end = time.monotonic() + (float("inf") if seconds is None else seconds)
     with view.open():
-        while time.monotonic() < end:
+        while time.monotonic() < end and not view.ended:
             consumer.poll(TURN_SECONDS)
             tell_all(heard.take(), pace, view, wanted)
             view.refresh()
             work_until = min(end, time.monotonic() + work)
-            while (left := work_until - time.monotonic()) > 0:
-                time.sleep(min(TURN_SECONDS, left))
+            while (left := work_until - time.monotonic()) > 0 and not view.ended:
+                view.wait(min(TURN_SECONDS, left))
                 tell_all(heard.take(), pace, view, wanted)
                 view.refresh()
 

@@ -16,7 +16,7 @@ from ottla.cli.live import LiveView
 from ottla.cli.options import json_lines_option, senseless
 from ottla.tracing.greeting import greeted
 
-TURN_SECONDS = 0.5
+TURN_SECONDS = 0.1
 """How long it is waited for a line before the time that is left is looked at."""
 PATIENCE_SECONDS = 5.0
 """How long a broker may take to say who it is."""
@@ -41,14 +41,14 @@ def broker(node: int | None, folder: str, events: bool, seconds: float | None, i
     """Show what goes on inside the broker ID: groups, who waits, logs, copies, the cleaner.
 
     Only Ottla's brokers can be looked into, on this machine and by their own user. ID may be left out where there is one.
-    In a terminal a picture that is drawn anew; elsewhere a line for each event.
+    In a terminal a picture that is drawn anew, with keys (? tells them); elsewhere a line for each event.
     """
     from ottla.cli.tracing.broker_picture import picture
 
     seen: dict[str, Any] = {}
-    view = LiveView(lambda lines: picture(seen, lines), in_json=in_json)
+    view = LiveView(lambda whole: picture(seen, whole=whole), in_json=in_json)
     with chosen(open_brokers(Path(folder)), node, folder) as connection, view.open():
-        for frame in frames(connection, seconds):
+        for frame in frames(connection, seconds, view):
             seen.update(frame["snapshot"] or {})
             for event in frame["events"]:
                 if events or event["event"] not in FREQUENT:
@@ -89,12 +89,12 @@ def chosen(brokers: Mapping[int, socket.socket], node: int | None, folder: str) 
     return brokers[wanted]
 
 
-def frames(connection: socket.socket, seconds: float | None) -> Iterator[Any]:
-    """What it tells, until it ends or the time is up."""
+def frames(connection: socket.socket, seconds: float | None, view: LiveView) -> Iterator[Any]:
+    """What it tells, until it ends, the time is up or who looks has seen enough."""
     connection.settimeout(TURN_SECONDS)
     end = time.monotonic() + (float("inf") if seconds is None else seconds)
     rest = b""
-    while time.monotonic() < end:
+    while time.monotonic() < end and not view.ended:
         try:
             chunk = connection.recv(1 << 16)
         except TimeoutError:

@@ -51,7 +51,8 @@ def produce(
 ) -> None:
     """Send the lines of standard input to TOPIC, and show what goes on inside the producer, until their end.
 
-    In a terminal a picture that is drawn anew; elsewhere a line for each event. The exit status is 0 only when the
+    In a terminal a picture that is drawn anew, with keys (? tells them) where the lines come out of a pipe or a file;
+    elsewhere a line for each event. The exit status is 0 only when the
     broker has taken every line.
     """
     from ottla.client.producer import Producer
@@ -74,7 +75,9 @@ def produce(
 
 
 def records_of(producer: Producer, key_separator: str | None) -> Iterator[Line]:
-    return of_text(lines_of(sys.stdin.buffer, producer.config.max_record_bytes), key_separator, None)
+    # A reader of its own: Python's end takes that of sys.stdin, for which it cannot wait while a thread is at it.
+    lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - read to the end of the process
+    return of_text(lines_of(lines, producer.config.max_record_bytes), key_separator, None)
 
 
 class Reading:
@@ -111,12 +114,14 @@ class Watch:
         self._producer, self._heard = producer, heard
         self._left_out = () if every_event else FREQUENT
         self._totals = Totals()
-        self.view = LiveView(lambda lines: picture(producer.snapshot(), self._totals, lines), in_json=in_json)
+        self.view = LiveView(
+            lambda whole: picture(producer.snapshot(), self._totals, whole=whole), in_json=in_json, stdin_is_data=True
+        )
         self._drawn = 0.0
 
     def through(self, reading: Reading) -> Iterator[Line]:
-        """Each line as it comes; meanwhile the picture is kept up."""
-        while True:
+        """Each line as it comes, until their end or until who looks has seen enough; meanwhile the picture is kept up."""
+        while not self.view.ended:
             try:
                 line = reading.next_within(TURN_SECONDS)
             except queue.Empty:
