@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -12,6 +13,7 @@ import pytest
 
 from interop.kafka_tools import Tools
 from ottla import Broker
+from ottla.cli.main import main
 from rivals import apache_kafka as rival
 from tests.patience import eventually
 
@@ -105,6 +107,40 @@ def test_kafka_acls_prints_the_same_at_both(tools: Tools, addresses: list[str]) 
         theirs, ours = (tools.run(ACLS, "--bootstrap-server", at, *step) for at in addresses)
         assert ours.status == theirs.status == 0, ours.text
         assert lines(ours.text) == lines(theirs.text), step
+
+
+RULE = re.compile(r"\(principal=(\S+), host=(\S+), operation=(\w+), permissionType=(\w+)\)")
+RESOURCE = re.compile(r"ResourcePattern\(resourceType=(\w+), name=(\S+), patternType=(\w+)\)")
+
+
+def test_our_command_line_tells_the_rules_that_kafka_acls_tells(
+    tools: Tools, addresses: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for at in addresses:
+        where = ("--bootstrap-server", at)
+        assert tools.run(ACLS, *where, *ACL_STORY[0]).status == tools.run(ACLS, *where, *ACL_STORY[2]).status == 0
+        theirs = rules_in(tools.run(ACLS, *where, "--list").text)
+        assert main(["acls", "list", "--json", *where]) == 0
+        mine = [tuple(row.values()) for row in json.loads(capsys.readouterr().out)]
+        assert len(mine) > 3
+        assert sorted(tuple(plainly(each) for each in row) for row in mine) == sorted(theirs)
+
+
+def rules_in(text: str) -> list[tuple[str, ...]]:
+    """Resource, name, pattern, principal, host, operation and permission of each rule that Kafka's tool prints."""
+    rules: list[tuple[str, ...]] = []
+    resource: tuple[str, ...] = ()
+    for line in text.splitlines():
+        if found := RESOURCE.search(line):
+            resource = found.groups()
+        elif found := RULE.search(line):
+            rules.append(tuple(plainly(each) for each in (*resource, *found.groups())))
+    return rules
+
+
+def plainly(word: str) -> str:
+    """`CLUSTER_ACTION` and `cluster-action` are the same."""
+    return word.lower().replace("_", "-")
 
 
 CLIENTS = ("--entity-type", "clients")

@@ -22,12 +22,14 @@ COLUMNS = ("CONFIG", "VALUE", "SOURCE")
 SENSITIVE = "(hidden)"
 OF_ITSELF: Mapping[str, tuple[str, ...]] = {
     "topic": ("DYNAMIC_TOPIC_CONFIG",),
-    "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG"),
+    "broker": ("DYNAMIC_BROKER_CONFIG",),
     "broker-logger": ("DYNAMIC_BROKER_LOGGER_CONFIG",),
     "client-metrics": ("DYNAMIC_CLIENT_METRICS_CONFIG",),
     "group": ("DYNAMIC_GROUP_CONFIG",),
 }
 """The sources of what somebody has set for an entity; all else it has from elsewhere."""
+OF_ALL_BROKERS = ("DYNAMIC_DEFAULT_BROKER_CONFIG",)
+"""The same of what holds for every broker that has nothing of its own."""
 
 
 @click.group(cls=Verbs)
@@ -88,7 +90,7 @@ def alter(
 
 def chosen(resource: ConfigResource, entries: Iterable[ConfigEntry], *, everything: bool) -> list[ConfigEntry]:
     """The entries to show, in the order of their names."""
-    own = OF_ITSELF[resource.kind]
+    own = OF_ITSELF[resource.kind] if resource.name else OF_ALL_BROKERS
     return sorted(entry for entry in entries if everything or entry.source in own)
 
 

@@ -20,6 +20,7 @@ from ottla.cli.options import (
 )
 from ottla.cli.tables import cell_text, show
 from ottla.cli.verbs import Verbs
+from ottla.kafka_id import text_of
 
 if TYPE_CHECKING:
     from ottla.client.admin import Admin, TopicDescription
@@ -107,7 +108,7 @@ def list_topics(bootstrap_server: str, internal: bool, in_json: bool, settings: 
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.list_topics(internal=internal)
     if in_json:
-        show(LIST, [(each.name, str(each.topic_id), each.internal) for each in found.values()], in_json=True)
+        show(LIST, [(each.name, text_of(each.topic_id), each.internal) for each in found.values()], in_json=True)
         return
     for name in found:
         click.echo(name)
@@ -124,7 +125,7 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
         found = admin.describe_topics(names or None).values()
         rows = rows_of(admin, [topic for topic in found if names or not topic.internal])
     if in_json:
-        whole = [(topic.name, str(topic.topic_id), *row) for topic, some in rows.items() for row in some]
+        whole = [(topic.name, text_of(topic.topic_id), *row) for topic, some in rows.items() for row in some]
         show(("TOPIC", "TOPIC-ID", *HEADINGS), whole, in_json=True)
         return
     for topic, some in rows.items():
@@ -171,7 +172,7 @@ def described(topic: TopicDescription, rows: Sequence[Row]) -> str:
     """A topic as a headline and a table."""
     count = len(topic.partitions)
     cells = [[cell_text(cell) if n != 1 or cell is not None else "none" for n, cell in enumerate(row)] for row in rows]
-    return f"{topic.name}: {count} partition{'s' * (count != 1)}, id {topic.topic_id}\n{table([HEADINGS, *cells])}\n"
+    return f"{topic.name}: {count} partition{'s' * (count != 1)}, id {text_of(topic.topic_id)}\n{table([HEADINGS, *cells])}\n"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""`ottla cluster start | describe | log-dirs | quorum | elect | reassign | reassignments | add-controller | remove-controller | unregister`."""
+"""`ottla cluster start | describe | log-dirs | quorum | features | elect | reassign | reassignments | add-controller | remove-controller | unregister`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import click
 
 from ottla.cli.clusters.disks import log_dirs
+from ottla.cli.clusters.features import features
 from ottla.cli.clusters.members import add_controller, remove_controller, unregister
 from ottla.cli.clusters.moves import elect, reassign, reassignments
 from ottla.cli.clusters.quorum import quorum
@@ -54,6 +55,9 @@ def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: t
             click.echo(f"… and {len(ill) - len(shown)} more; --all shows them", err=True)
 
 
-for command in (start, log_dirs, quorum, elect, reassign, reassignments, add_controller, remove_controller, unregister):
+for command in (
+    *(start, log_dirs, quorum, features, elect),
+    *(reassign, reassignments, add_controller, remove_controller, unregister),
+):
     cluster.add_command(command)
 cluster.add_command(describe, "status")
