@@ -7,7 +7,7 @@ import re
 TOKEN = re.compile(
     r'\s*(?:("(?:[^"\\]|\\.)*")|(\d+(?:\.\d+)?)|([a-zA-Z_:][\w:]*)|(\[\$__rate_interval\])|(=~|!~|!=|[-+*/(){},=]))'
 )
-FUNCTIONS = {"rate": 1, "histogram_quantile": 2}
+FUNCTIONS = {"rate": 1, "histogram_quantile": 2, "time": 0}
 """How many arguments each takes."""
 AGGREGATIONS = frozenset({"sum", "max"})
 
@@ -70,9 +70,9 @@ class Reading:
 
     def arguments(self, count: int) -> None:
         self.take("(")
-        self.sum()
-        for _ in range(count - 1):
-            self.take(",")
+        for number in range(count):
+            if number:
+                self.take(",")
             self.sum()
         self.take(")")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 from urllib.request import urlopen
@@ -13,7 +14,8 @@ from ottla.cli.main import main
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.facts import Facts
 from ottla.pipelines.manager.life import State
-from ottla.pipelines.manager.metrics import page_of_metrics
+from ottla.pipelines.manager.metrics import COUNTER, METRICS, STATUS, page_of_metrics
+from tests.broker.promql import names_in
 
 ROOT = Path(__file__).parents[3]
 OWN = "kafka_connect_"
@@ -24,6 +26,13 @@ def samples_at(url: str) -> dict[tuple[str, ...], float]:
     with urlopen(url, timeout=30) as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
     return {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
+
+
+def test_the_dashboard_draws_each_metric() -> None:
+    panels = json.loads((ROOT / "docs" / "grafana" / "ottla.json").read_text())["panels"]
+    drawn = {name for panel in panels for target in panel["targets"] for name in names_in(target["expr"])}
+    told = {STATUS, *(f"{metric.name}{'_total' * (metric.kind == COUNTER)}" for metric in METRICS)}
+    assert {name for name in drawn if name.startswith(OWN)} == told
 
 
 def test_what_a_manager_knows_is_told_anew_each_time() -> None:
