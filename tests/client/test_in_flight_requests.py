@@ -10,7 +10,7 @@ from ottla.client.in_flight_requests import InFlightRequest, InFlightRequests
 
 def entry(name: Any, node: int = 1, *, deadline: float = 10.0, expect_response: bool = True) -> InFlightRequest:
     request = ClientRequest(node, name, 0.0, 1000, lambda response: None, expect_response=expect_response)
-    return InFlightRequest(request, None, 0, 0, deadline)
+    return InFlightRequest(request, None, 0, 0, deadline, 0.0)
 
 
 def test_answers_belong_to_the_oldest_request_of_their_broker() -> None:

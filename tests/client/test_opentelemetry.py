@@ -170,7 +170,8 @@ def test_a_rebalance_is_a_span_with_what_it_gave(
 
 def test_the_block_of_the_documentation_runs(servers: str, capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    section = page.split("## Spans of OpenTelemetry\n")[1]
+    (block,) = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     exec(block.replace("127.0.0.1:9092", servers).replace("orders", fresh_name()), {})
     assert capsys.readouterr().out == "b'tea'\n"
 

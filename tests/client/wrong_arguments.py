@@ -168,6 +168,7 @@ PRODUCER: Methods = {
     "take_over_transaction": {"given": Argument(None, (None, 5, "x"))},
     "transaction": {},
     "close": {"timeout": TIMEOUT},
+    "metrics": {},
     "snapshot": {},
     "trace": {"capacity": CAPACITY},
 }
@@ -184,6 +185,7 @@ CONSUMER: Methods = {
     "end_offsets": {"partitions": Argument([T0], MANY), "timeout": TIMEOUT},
     "enforce_rebalance": {"reason": Argument(None, (5, b"x", [], object()))},
     "group_metadata": {},
+    "metrics": {},
     "offsets_for_times": {"timestamps": Argument({T0: 1}, TIMES), "timeout": TIMEOUT},
     "partitions_for": {"topic": TOPIC, "timeout": TIMEOUT},
     "pause": {"*partitions": Argument(T0, PARTITIONS)},
@@ -225,6 +227,7 @@ CONSUMER: Methods = {
     "wakeup": {},
 }
 ADMIN: Methods = {
+    "metrics": {},
     "abort_transaction": {
         "spec": Argument(
             Spec(T0, 1, 0, 0),

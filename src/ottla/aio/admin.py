@@ -20,6 +20,7 @@ from ottla.client.admin.group_admin import GroupAdmin
 from ottla.client.admin.topic_admin import TopicAdmin
 
 if TYPE_CHECKING:
+    from ottla.client.metrics.client_metrics import ClientMetrics
     from ottla.client.settings import AdminSettings
 
 P = ParamSpec("P")
@@ -56,6 +57,10 @@ class Admin:
 
     def __repr__(self) -> str:
         return f"aio.{self._blocking!r}"
+
+    def metrics(self) -> ClientMetrics:
+        """What is counted and measured in here, by the names of Java's clients; at any time, from any thread."""
+        return self._blocking.metrics()
 
     async def close(self, timeout: float | None = None) -> None:
         """Close all connections; a call that is under way ends with WakeupError. May be called again."""

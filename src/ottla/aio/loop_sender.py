@@ -121,7 +121,7 @@ class LoopSender(Sender):
     def _work(self) -> float:
         """Returns the seconds after which to do so again, unless the descriptor or somebody asks for it before."""
         now = self._client.clock.monotonic()
-        span = min(self._mind_transactions(now), self._send_producer_data(now))
+        span = min(self._mind_transactions(now), self._send_producer_data(now), self.tell_statistics(now))
         happened = self._client.poll(0.0)
         return 0.0 if happened else max(0.0, min(span, self._client.wait_span()))
 

@@ -85,17 +85,16 @@ class CommonConfig(SecurityConfig):
     """Taken because Kafka's clients have it, and does nothing: there is no JMX."""
 
     metrics_num_samples: Annotated[int, Between(1)] = 2
-    """Taken because Kafka's clients have it, and does nothing: no metrics are kept."""
+    """How many windows rates, averages and maxima of `metrics()` are made of."""
 
     metrics_sample_window_ms: Millis = 30_000
-    """Taken because Kafka's clients have it, and does nothing: no metrics are kept."""
+    """How long such a window is."""
 
     metrics_recording_level: Literal["INFO", "DEBUG", "TRACE"] = "INFO"
-    """Taken because Kafka's clients have it, and does nothing: no metrics are kept."""
+    """Taken because Kafka's clients have it, and does nothing: all that there is is always counted."""
 
     metric_reporters: Literal["", "org.apache.kafka.common.metrics.JmxReporter"] = ""
-    """Taken with its defaults because Kafka's clients have it, and does nothing: a reporter would have nothing to
-    report."""
+    """Taken with its defaults because Kafka's clients have it, and does nothing: no class is loaded from a setting."""
 
 
 COMMON_NOT_YET: Mapping[str, str] = {

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ottla.client.backoff import ExponentialBackoff
+from ottla.client.metrics.sensor import Sensor
 from ottla.model import FOREVER
 
 REFUSAL_PAUSE = 10.0
@@ -31,6 +32,8 @@ class ConnectionState(Enum):
     READY = "ready"
 
 
+STANDING = (ConnectionState.CHECKING_API_VERSIONS, ConnectionState.AUTHENTICATING, ConnectionState.READY)
+"""Where there is a connection."""
 ON_ITS_WAY = (ConnectionState.CONNECTING, ConnectionState.CHECKING_API_VERSIONS, ConnectionState.AUTHENTICATING)
 """Where a connection is before it can be used."""
 
@@ -62,6 +65,8 @@ class ConnectionStates:
         self._reconnect = reconnect
         self._setup_timeout = setup_timeout
         self._nodes: dict[int, NodeConnectionState] = {}
+        self.opened, self.ended = Sensor(), Sensor()
+        """Connections that came about, and those of them that are no more."""
 
     def of(self, node_id: int) -> NodeConnectionState:
         """How one broker's connection stands."""
@@ -106,7 +111,10 @@ class ConnectionStates:
 
     def checking_api_versions(self, node_id: int) -> None:
         """The connection stands; what the broker speaks is being asked."""
-        self.of(node_id).state = ConnectionState.CHECKING_API_VERSIONS
+        node = self.of(node_id)
+        if node.state is not ConnectionState.CHECKING_API_VERSIONS:
+            self.opened.record(1)
+        node.state = ConnectionState.CHECKING_API_VERSIONS
 
     def authenticating(self, node_id: int) -> None:
         """What the broker speaks is known; who we are it is being told."""
@@ -125,6 +133,7 @@ class ConnectionStates:
         """The connection ended or never came about; `refused`: one side does not accept the other."""
         node = self.of(node_id)
         was_ready = node.state is ConnectionState.READY
+        self._note_end(node)
         node.state, node.reason, node.hopeless = ConnectionState.DISCONNECTED, reason, hopeless
         node.failures = 1 if was_ready else node.failures + 1
         pause = self._reconnect.span(node.failures)
@@ -132,7 +141,17 @@ class ConnectionStates:
 
     def closed(self, node_id: int) -> None:
         """We closed it ourselves; nothing is held against the broker."""
-        self.of(node_id).state = ConnectionState.DISCONNECTED
+        node = self.of(node_id)
+        self._note_end(node)
+        node.state = ConnectionState.DISCONNECTED
+
+    def ready_count(self) -> int:
+        """Connections that may be used; from any thread."""
+        return sum(node.state is ConnectionState.READY for node in self._nodes.copy().values())
+
+    def _note_end(self, node: NodeConnectionState) -> None:
+        if node.state in STANDING:
+            self.ended.record(1)
 
     def doubt(self, node_id: int) -> None:
         """It has not done in time what was asked of it: it may be cut off from the others, and not know."""

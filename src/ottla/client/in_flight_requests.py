@@ -10,22 +10,35 @@ from collections.abc import Iterator
 from typing import Any
 
 from ottla.client.client_request import ClientRequest
+from ottla.errors import OttlaError
 from ottla.model import FOREVER
+from ottla.protocol.conversation import decode_response
 
 
 class InFlightRequest:
     """One unanswered request."""
 
-    __slots__ = ("api", "correlation_id", "deadline", "request", "sent", "version")
+    __slots__ = ("api", "asked", "correlation_id", "deadline", "request", "sent", "version")
 
-    def __init__(self, request: ClientRequest, api: Any, version: int, correlation_id: int, deadline: float) -> None:
+    def __init__(
+        self, request: ClientRequest, api: Any, version: int, correlation_id: int, deadline: float, asked: float
+    ) -> None:
         self.request = request
         self.api = api
         self.version = version
         self.correlation_id = correlation_id
         self.deadline = deadline
+        self.asked = asked
+        """When it was handed to its connection."""
         self.sent = False
         """Whether its last byte has left."""
+
+    def read(self, frame: memoryview) -> Any:
+        """The message of its answer; OttlaError where the frame is none."""
+        correlation_id, message = decode_response(self.api.response, self.version, frame)
+        if correlation_id != self.correlation_id:
+            raise OttlaError(f"answer {correlation_id} came where {self.correlation_id} was due: not a Kafka broker")
+        return message
 
 
 class InFlightRequests:

@@ -100,6 +100,10 @@ class Metadata:
             self._needed = True
             return self.version
 
+    def age(self, now: float) -> float:
+        """Seconds since the last answer; infinity before the first."""
+        return now - self._last_answer
+
     def time_to_next_update(self, now: float) -> float:
         """Seconds until asking is due."""
         with self._lock:

@@ -26,6 +26,7 @@ from ottla.client.forks import OPEN, Disowned
 from ottla.client.in_flight_requests import InFlightRequest, InFlightRequests
 from ottla.client.least_loaded import least_loaded
 from ottla.client.metadata import Metadata
+from ottla.client.metrics.network_sensors import NetworkSensors
 from ottla.clock import Clock, SystemClock
 from ottla.errors import (
     ErrorCode,
@@ -36,12 +37,12 @@ from ottla.errors import (
     UnsupportedVersionError,
     name_of,
 )
-from ottla.model import FOREVER, Node
+from ottla.model import FOREVER, Node, size_of
 from ottla.network.channel import Channel
 from ottla.network.refusal import Refusal
 from ottla.network.selector import Selector
 from ottla.protocol.apis import api_of
-from ottla.protocol.conversation import decode_response, encode_request
+from ottla.protocol.conversation import encode_request
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ottla.security.channels import channel_maker
@@ -97,6 +98,8 @@ class NetworkClient:
                 config.socket_connection_setup_timeout_ms, config.socket_connection_setup_timeout_max_ms, random
             ),
         )
+        self._listened_until = self.clock.monotonic()
+        self.sensors = NetworkSensors(config, self._states, self._listened_until)
         self._nodes: dict[int, Node] = {}
         self._suspicions = Suspicions()
         self._aborted: list[ClientResponse] = []
@@ -104,7 +107,6 @@ class NetworkClient:
         self._asking_metadata = False
         self._closed = False
         self._disowned = False
-        self._listened_until = self.clock.monotonic()
         self.on_disowned: Callable[[], None] | None = None
         OPEN.add(self)
 
@@ -151,6 +153,7 @@ class NetworkClient:
         now = self.clock.monotonic()
         if self._authenticator is not None:
             self._authenticator.look(now)
+        self.sensors.registry.tick(now)
         self.in_flight_requests.forgive(now - self._listened_until)
         patience = min(timeout, self._maybe_update_metadata(now), self.in_flight_requests.next_deadline() - now)
         self._selector.poll(0.0 if self._aborted else max(0.0, patience) if patience < FOREVER else None)
@@ -255,9 +258,10 @@ class NetworkClient:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         parts = encode_request(request.message, version, self._correlation_id, self._client_id)
         deadline = now + request.timeout_ms / 1000
-        entry = InFlightRequest(request, api_of(request.message), version, self._correlation_id, deadline)
+        entry = InFlightRequest(request, api_of(request.message), version, self._correlation_id, deadline, now)
         self._states.of(request.node_id).last_used = now
         self.in_flight_requests.add(entry)
+        self.sensors.of(request.node_id).requests.record(size_of(parts))
         self._selector.send(request.node_id, parts)
 
     def _send_internal(self, node_id: int, message: Any, version: int, completion: Completion, now: float) -> None:
@@ -276,8 +280,9 @@ class NetworkClient:
             entry = self.in_flight_requests.complete_next(node_id)
             if entry is None:
                 continue  # the connection was closed between two frames of the same poll
+            self.sensors.of(node_id).received(len(frame), now - entry.asked)
             try:
-                message = self._read(entry, frame)
+                message = entry.read(frame)
             except OttlaError as error:
                 self._end(node_id, f"{entry.api.name}: {error}", done, now, also=[entry])
                 continue
@@ -287,12 +292,6 @@ class NetworkClient:
                 complete(response)  # before the end of the connection, which often comes with a refusal
             else:
                 done.append(response)
-
-    def _read(self, entry: InFlightRequest, frame: memoryview) -> Any:
-        correlation_id, message = decode_response(entry.api.response, entry.version, frame)
-        if correlation_id != entry.correlation_id:
-            raise OttlaError(f"answer {correlation_id} came where {entry.correlation_id} was due: not a Kafka broker")
-        return message
 
     def _throttle(self, node_id: int, message: Any, now: float) -> None:
         if (span_ms := getattr(message, "throttle_time_ms", 0)) > 0:

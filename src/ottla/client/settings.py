@@ -109,6 +109,8 @@ class ProducerSettings(CommonSettings, total=False):
     key_serializer: Callable[[Any], bytes | None] | None
     value_serializer: Callable[[Any], bytes | None] | None
     metadata_max_idle_ms: int
+    statistics_interval_ms: int
+    on_statistics: Callable[[Any], Any] | None
 
 
 class PlainConsumerSettings(CommonSettings, total=False):
@@ -138,6 +140,8 @@ class PlainConsumerSettings(CommonSettings, total=False):
     default_api_timeout_ms: int
     allow_auto_create_topics: bool
     isolation_level: Literal["read_uncommitted", "read_committed"]
+    statistics_interval_ms: int
+    on_statistics: Callable[[Any], Any] | None
 
 
 class ConsumerSettings(PlainConsumerSettings, total=False):

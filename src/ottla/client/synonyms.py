@@ -78,8 +78,7 @@ NEEDLESS: Mapping[str, str] = {
     "debug": "set the level of Python's logger 'ottla' to DEBUG, or call consumer.trace(); leave it out",
     "log.level": "set the level of Python's logger 'ottla'; leave it out",
     "log.connection.close": "set the level of Python's logger 'ottla'; leave it out",
-    "stats.cb": "call consumer.snapshot() or consumer.trace(); leave it out",
-    "statistics.interval.ms": "call consumer.snapshot() or consumer.trace(); leave it out",
+    "stats.cb": "give on.statistics a function: it is called with what metrics() returns, and not with JSON",
     "enable.auto.offset.store": "set enable.auto.commit=false and call commit() with the offsets",
     "auto.offset.store": "set enable.auto.commit=false and call commit() with the offsets",
     "enable.partition.eof": "compare position() with end_offsets(); leave it out",
@@ -108,8 +107,8 @@ NEEDLESS: Mapping[str, str] = {
     "socket.max.fails": "a connection that fails is made again; leave it out",
     "broker.address.family": "all addresses of a host are tried; leave it out",
     "broker.address.ttl": "a host is looked up at each connection; leave it out",
-    "metrics.enabled": "clients keep no metrics; leave it out",
-    "metric.group.prefix": "clients keep no metrics; leave it out",
+    "metrics.enabled": "metrics() is always there; leave it out",
+    "metric.group.prefix": "groups are called as Java's clients call them; leave it out",
 }
 """What is done otherwise here, or needs no setting."""
 

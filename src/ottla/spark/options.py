@@ -176,6 +176,8 @@ REFUSED = {
     "key.serializer": "keys are written as they are; make them text or binary with DataFrame operations",
     "value.serializer": "values are written as they are; make them text or binary with DataFrame operations",
     "enable.auto.commit": "Spark keeps the offsets in its checkpoint",
+    "on.statistics": "a function has no way into Spark's processes; Spark's own progress tells of its queries",
+    "statistics.interval.ms": "a function has no way into Spark's processes; Spark's own progress tells of its queries",
     "interceptor.classes": "an interceptor could change what Spark must find unchanged on a second reading",
 }
 """Client settings that Spark's promises rule out, and what to do instead."""

@@ -20,6 +20,7 @@ from ottla.client.client_id import next_client_id
 from ottla.client.described import described
 
 if TYPE_CHECKING:
+    from ottla.client.metrics.client_metrics import ClientMetrics
     from ottla.client.settings import AdminSettings
 
 
@@ -38,6 +39,10 @@ class Admin(TopicAdmin, GroupAdmin, ClusterAdmin, AccessAdmin):
 
     def __repr__(self) -> str:
         return described(self, self._driver.closed)
+
+    def metrics(self) -> ClientMetrics:
+        """What is counted and measured in here, by the names of Java's clients; at any time, from any thread."""
+        return self._driver.metrics(self.client_id)
 
     def close(self, timeout: float | None = None) -> None:
         """Close all connections; a call of another thread ends with WakeupError. May be called again."""

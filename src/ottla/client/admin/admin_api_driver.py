@@ -24,6 +24,7 @@ from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.deadline import Deadline
 from ottla.client.future import Future
 from ottla.client.metadata import Metadata
+from ottla.client.metrics.client_metrics import ClientMetrics, Sheet
 from ottla.client.network_client import NetworkClient
 from ottla.clock import SystemClock
 from ottla.errors import (
@@ -178,6 +179,14 @@ class AdminApiDriver:
             if self._closed:
                 raise IllegalStateError(CLOSED)
             yield
+
+    def metrics(self, client_id: str) -> ClientMetrics:
+        """What is counted of the connections; from any thread, without waiting for a turn."""
+        from ottla.client.network_metrics import write_client
+
+        sheet = Sheet(client_id)
+        write_client(sheet, "admin-client", [self.client.client], self.clock.monotonic())
+        return sheet.whole()
 
     @property
     def closed(self) -> bool:

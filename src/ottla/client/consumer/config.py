@@ -116,6 +116,13 @@ class ConsumerConfig(CommonConfig):
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
     """Whether records of open and aborted transactions are seen, or only of committed ones."""
 
+    statistics_interval_ms: Millis = 0
+    """How often `on.statistics` is called. 0: never."""
+
+    on_statistics: Callable[[Any], Any] | None = None
+    """A function that is called with what `metrics()` returns, every `statistics.interval.ms`: within `poll`, on the thread that
+    polls, and so later where the program does not poll for longer."""
+
     def __post_init__(self) -> None:
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise ConfigError(

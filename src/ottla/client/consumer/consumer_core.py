@@ -13,6 +13,10 @@ from ottla.client.consumer.interceptors import ConsumerInterceptors
 from ottla.client.consumer.parts import assemble
 from ottla.client.consumer.single_thread import SingleThread
 from ottla.client.deadline import INTERRUPTED_SECONDS, ClosingDeadline
+from ottla.client.metrics.fetch_sensors import PollSensors
+from ottla.client.metrics.group_sensors import GroupSensors
+from ottla.client.metrics.registry import Registry
+from ottla.client.metrics.statistics import Statistics
 from ottla.client.steps import Steps
 from ottla.clock import SystemClock
 from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaTimeoutError
@@ -42,8 +46,18 @@ class ConsumerCore:
         self.client, self.fetcher, self.offset_fetcher = parts.client, parts.fetcher, parts.offset_fetcher
         self.topics, self.coordinator = parts.topics, parts.coordinator
         self.interceptors = interceptors
+        self.polls = PollSensors(self.client.client.sensors.registry)
+        self.statistics = Statistics(
+            self.config.statistics_interval_ms, self.config.on_statistics, self.clock.monotonic()
+        )
+        windows = self.config.metrics_num_samples, self.config.metrics_sample_window_ms
+        heard = Registry(*windows, self.clock.monotonic())  # of the threads that hear of events
+        self.group_sensors = GroupSensors(heard, self.clock.monotonic)
         if interceptors and self.coordinator is not None:
             self.coordinator.commits.on_committed = interceptors.on_commit
+        if self.coordinator is not None:
+            self.client.client.sensors.registry.add(self.coordinator.commits.latency)
+            self.events.hear_what_is_rare(self.group_sensors.hear)
         if interceptors.hears_events:
             self.events.hear_what_is_rare(interceptors.on_event)
 

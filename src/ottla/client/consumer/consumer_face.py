@@ -9,7 +9,7 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 from uuid import UUID
 
 from ottla.client.arguments import (
@@ -44,6 +44,9 @@ from ottla.client.steps import Steps
 from ottla.errors import IllegalStateError
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
 from ottla.trace import CAPACITY, Trace
+
+if TYPE_CHECKING:
+    from ottla.client.metrics.client_metrics import ClientMetrics
 
 Topics = Iterable[str] | re.Pattern[str] | SubscriptionPattern
 """Names, or a pattern of names: Python's, matched here, or RE2's, matched by the broker."""
@@ -175,6 +178,12 @@ class ConsumerFace(Generic[K, V]):
     def snapshot(self) -> ConsumerSnapshot:
         """All parts of this consumer and what is in them; at any time, from any thread."""
         return take_snapshot(self.client_id, self._core.parts, self._core.clock.monotonic())
+
+    def metrics(self) -> ClientMetrics:
+        """What is counted and measured in here, by the names of Java's clients; at any time, from any thread."""
+        from ottla.client.consumer.metrics import take_metrics
+
+        return take_metrics(self._core)
 
     @property
     def buffered_bytes(self) -> int:

@@ -12,8 +12,10 @@ from typing import TypeVar
 from ottla.client.arguments import checked_flag, checked_partition, checked_timeout, checked_whole
 from ottla.client.consumer.consumer_core import ConsumerCore
 from ottla.client.consumer.events import POLLED
+from ottla.client.consumer.metrics import take_metrics
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionType
+from ottla.client.metrics.client_metrics import ClientMetrics
 from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, IllegalStateError, OffsetOutOfRangeError
 from ottla.model import FOREVER, TopicPartition
@@ -33,6 +35,7 @@ class Reading:
         self._fetcher = core.fetcher
         self._metadata = core.metadata
         self._subscriptions = core.subscriptions
+        self.sensors = core.polls
         self._waiting_since: float | None = None
         self._seen = (0, 0)
         """Version of the metadata and count of assignments that were looked at last."""
@@ -71,20 +74,24 @@ class Reading:
         """
         if self._subscriptions.type is SubscriptionType.NONE:
             raise IllegalStateError("nothing is assigned to this consumer; call subscribe() or assign() first")
-        deadline = self._clock.monotonic() + checked_timeout(timeout)
+        now = self._clock.monotonic()
+        deadline = now + checked_timeout(timeout)
+        self.sensors.begin(now)
         if self._core.events.active:
             self._tell_poll()
         late = False
         while True:
             self._client.maybe_trigger_wakeup()
-            span = self._keep_up()
+            span = min(self._keep_up(), self._core.statistics.look(now, self._take_metrics))
             listening = self._core.coordinator is not None and self._core.coordinator.listening
             found = [] if listening else collect()
             if found or late or self._fetcher.take_passed():
                 if not found:
                     self._check_open()  # a listener may have unsubscribed just now
+                    self.sensors.end(self._clock.monotonic())
                     return found
                 self._waiting_since = None
+                self.sensors.end(self._clock.monotonic())
                 return found
             if not listening:
                 span = min(span, self._ensure_positions())
@@ -93,7 +100,11 @@ class Reading:
             self._give_up_without_a_broker(now)
             yield min(deadline - now, span, self._subscriptions.next_retry(now))
             self._check_open()
-            late = self._clock.monotonic() >= deadline
+            now = self._clock.monotonic()
+            late = now >= deadline
+
+    def _take_metrics(self) -> ClientMetrics:
+        return take_metrics(self._core)
 
     def _check_open(self) -> None:
         """Somebody else may have closed the consumer while this one was waiting."""

@@ -109,6 +109,13 @@ class ProducerConfig(CommonConfig):
     metadata_max_idle_ms: Annotated[int, Between(5_000)] = 300_000
     """A topic not produced to for this long is no longer asked after."""
 
+    statistics_interval_ms: Millis = 0
+    """How often `on.statistics` is called. 0: never."""
+
+    on_statistics: Callable[[Any], Any] | None = None
+    """A function that is called with what `metrics()` returns, every `statistics.interval.ms`: on the sender's thread, as
+    callbacks of deliveries are, in asyncio in the event loop. While it runs nothing is sent."""
+
     def __post_init__(self) -> None:
         if self.transactional_id is not None and not self.enable_idempotence:
             raise ConfigError(

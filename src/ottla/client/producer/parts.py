@@ -31,6 +31,7 @@ class ProducerParts:
     """Who does what in a producer."""
 
     metadata: Metadata
+    client: NetworkClient
     transactions: TransactionManager | None
     """None where the producer is not idempotent."""
     accumulator: RecordAccumulator
@@ -81,7 +82,7 @@ def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: 
     sender = make_sender(config, client, accumulator, client_id, transactions, events)
     intake = RecordIntake(config, metadata, accumulator, transactions, partitioner, interceptors)
     rows = RowBatches(config, codec, partitioner, clock, spare, sealed=transactions is None)
-    return ProducerParts(metadata, transactions, accumulator, sender, intake, rows, interceptors, events)
+    return ProducerParts(metadata, client, transactions, accumulator, sender, intake, rows, interceptors, events)
 
 
 def transactions_of(

@@ -14,6 +14,9 @@ from typing import Any
 from ottla.client.arguments import checked_timeout, checked_topic, maybe_timeout
 from ottla.client.client_id import next_client_id
 from ottla.client.cluster import REFUSED_TOPIC, TopicInfo
+from ottla.client.metrics.client_metrics import ClientMetrics, Sheet
+from ottla.client.metrics.statistics import Statistics
+from ottla.client.network_metrics import write_client
 from ottla.client.producer.buffer_pool import Claim
 from ottla.client.producer.config import read_producer_settings
 from ottla.client.producer.future import RecordFuture
@@ -54,8 +57,23 @@ class ProducerCore:
         self.metadata, self.accumulator, self.sender = parts.metadata, parts.accumulator, parts.sender
         self.intake, self.rows, self.interceptors = parts.intake, parts.rows, parts.interceptors
         self.transactions, self.events = parts.transactions, parts.events
+        if self.config.on_statistics is not None:
+            statistics = Statistics(
+                self.config.statistics_interval_ms, self.config.on_statistics, self.clock.monotonic()
+            )
+            self.sender.tell_statistics = partial(statistics.look, take=self.take_metrics)
         self.on_finished: Callable[[], None] | None = None
         self.transactional = None if self.config.transactional_id is None else parts.transactions
+
+    def take_metrics(self) -> ClientMetrics:
+        """The numbers as they are; from any thread."""
+        now, pool, sheet = self.clock.monotonic(), self.accumulator.pool, Sheet(self.client_id)
+        write_client(sheet, "producer", [self.parts.client], now)
+        self.sender.sensors.write(sheet, now)
+        sheet.of("producer-metrics").put("buffer-total-bytes", pool.total_bytes)
+        sheet.put("buffer-available-bytes", pool.available_bytes)
+        sheet.put("waiting-threads", pool.queued)
+        return sheet.whole()
 
     @property
     def closed(self) -> bool:

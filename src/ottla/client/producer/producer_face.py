@@ -20,6 +20,7 @@ from ottla.model import Header
 from ottla.trace import CAPACITY, Trace
 
 if TYPE_CHECKING:
+    from ottla.client.metrics.client_metrics import ClientMetrics
     from ottla.client.producer.snapshot import ProducerSnapshot
 
 
@@ -45,6 +46,10 @@ class ProducerFace:
         from ottla.client.producer.snapshot import take_snapshot
 
         return take_snapshot(self._core)
+
+    def metrics(self) -> ClientMetrics:
+        """What is counted and measured in here, by the names of Java's clients; at any time, from any thread."""
+        return self._core.take_metrics()
 
     def trace(self, capacity: int = CAPACITY) -> Trace:
         """What happens in here from now on, typed as in `ottla.client.producer.events`; at any time, from any thread.

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -26,6 +26,7 @@ from ottla.client.client_request import ClientRequest
 from ottla.client.client_response import ClientResponse
 from ottla.client.cluster import TopicInfo
 from ottla.client.exits import EXITS
+from ottla.client.metrics.producer_sensors import ProducerSensors
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig
@@ -83,6 +84,9 @@ class Sender:
             None if transactions is None else TransactionSender(client, transactions, config.request_timeout_ms)
         )
         self._client = client
+        self.sensors = ProducerSensors(client.sensors.registry)
+        self.tell_statistics: Callable[[float], float] = lambda now: FOREVER
+        """Tells the user of our numbers where that is due; returns the seconds until it is."""
         self._metadata = client.metadata
         self._accumulator = accumulator
         self._name = name
@@ -224,9 +228,8 @@ class Sender:
         """Send what is due, then wait for answers, news or the next moment something is due."""
         self._asleep = True
         now = self._client.clock.monotonic()
-        patience = self._mind_transactions(now)
-        patience = min(patience, self._send_producer_data(now))
-        self._client.poll(patience)
+        patience = min(self._mind_transactions(now), self._send_producer_data(now))
+        self._client.poll(min(patience, self.tell_statistics(now)))
         self._asleep = False
 
     def _mind_transactions(self, now: float) -> float:
@@ -283,6 +286,7 @@ class Sender:
             return False
         if self._events.active:
             batch_events.tell_drained(self._events, batch, now)
+        self.sensors.leaving(batch.tp.topic, batch.count, batch.size_bytes, now - batch.created)
         return True
 
     def _send_produce_request(self, node: int, batches: list[ProducerBatch], now: float) -> None:
@@ -316,6 +320,7 @@ class Sender:
             self._metadata.touch(topic, now)
         if self._events.active:
             batch_events.tell_sent(self._events, node, batches)
+        self.sensors.requests.record(sum(batch.count for batch in batches))
         self._client.send(request, now)
 
     def _max_version(self, with_ids: bool) -> int | None:
@@ -373,6 +378,7 @@ class Sender:
         elif answer.error_code == ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1 and batch in self._in_flight:
             LOG.info("[%s] %s: a batch of %d records is too large, split", self._name, batch.tp, batch.count)
             self._land(batch)
+            self.sensors.splits.record(1)
             if self._events.active:
                 self._events.tell(BatchSplit(batch.tp, batch.count))
             parts = self._accumulator.split_and_reenqueue(batch)
@@ -405,6 +411,7 @@ class Sender:
             LOG.debug("[%s] %s: %s, trying again", self._name, batch.tp, error)
             batch.last_error = error if isinstance(error, Exception) else None
             self._accumulator.reenqueue(batch, now)
+            self.sensors.retried.of(batch.tp.topic).record(batch.count)
             if self._events.active:
                 self._events.tell(batch_events.retried(batch, error, now))
             return
@@ -438,6 +445,8 @@ class Sender:
             self._accumulator.unmute(batch.tp)
 
     def _finish(self, batch: ProducerBatch, error: Any, base_offset: int = -1, log_append_time: int = -1) -> None:
+        if error is not None:
+            self.sensors.failed.of(batch.tp.topic).record(batch.count)
         if error is not None and not isinstance(error, TransactionAbortedError):
             LOG.warning("[%s] %s: %d records failed: %s", self._name, batch.tp, batch.count, error)
         if self._events.active:

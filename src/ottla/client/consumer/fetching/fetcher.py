@@ -31,6 +31,7 @@ from ottla.client.consumer.fetching.read_replicas import ReadReplicas
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.future import Future
+from ottla.client.metrics.fetch_sensors import FetchSensors
 from ottla.errors import (
     CorruptRecordError,
     ErrorCode,
@@ -91,6 +92,7 @@ class Fetcher:
         self._retry_backoff = retry_backoff
         self._events = events
         self._clock = client.client.clock
+        self.sensors = FetchSensors(client.client.sensors.registry)
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._replicas = ReadReplicas(config.metadata_max_age_ms)
         self._positions = PositionValidator(client, subscriptions, retry_backoff)
@@ -188,6 +190,7 @@ class Fetcher:
                 chunks.append((fetch.tp, columns))
                 if self._events.active:
                     self._events.tell_of(HANDED_OUT, *fetch.tp, offset, columns.count)
+                self.sensors.records.of(fetch.tp.topic).record(columns.count)
                 offset = columns.next_offset
         except CorruptRecordError as error:
             self._go_back(fetch.tp, offset)
@@ -307,10 +310,12 @@ class Fetcher:
         if self._events.active:
             self._events.tell(completed(node, done))
         if error is None:
-            message = done.result(0).message
+            response = done.result(0)
+            message = response.message
             if message.error_code == ErrorCode.NONE:
                 session.answered(message.session_id)
-                self._file(message, asked)
+                self.sensors.latency.record(response.received - response.request.created)
+                self.sensors.sizes.record(self._file(message, asked))
                 return
             session.refused(message.error_code)
             if message.error_code in SESSION_LOST:
@@ -327,14 +332,18 @@ class Fetcher:
         self._client.metadata.request_update()
         self._subscriptions.postpone(tps, self._clock.monotonic() + self._retry_backoff.span(1))
 
-    def _file(self, message: Any, asked: dict[TopicPartition, PartitionData]) -> None:
+    def _file(self, message: Any, asked: dict[TopicPartition, PartitionData]) -> int:
+        """Lay down what came; returns its bytes of records."""
+        size_bytes = 0
         names = {want.topic_id: tp.topic for tp, want in asked.items()}
         for topic in message.responses:
             name = topic.topic or names.get(topic.topic_id, "")
             for answer in topic.partitions:
                 tp = TopicPartition(name, answer.partition_index)
                 if tp in asked:
+                    size_bytes += len(answer.records or b"")
                     self._file_one(tp, asked[tp], answer)
+        return size_bytes
 
     def _file_one(self, tp: TopicPartition, want: PartitionData, answer: Any) -> None:
         if answer.error_code or answer.records:
@@ -372,6 +381,7 @@ class Fetcher:
             slices.append(portion)
             if self._events.active:
                 self._events.tell_of(HANDED_OUT, *fetch.tp, fetch.fetch_offset, len(portion))
+            self.sensors.records.of(fetch.tp.topic).record(len(portion))
         else:
             self._passed = True
         position, epoch = fetch.position_after()
@@ -379,6 +389,7 @@ class Fetcher:
         state.epoch = epoch
         self._positions.note(fetch.tp, state.position, epoch, fetch.leader_epoch)
         if fetch.exhausted():
+            self.sensors.bytes.of(fetch.tp.topic).record(fetch.size_bytes)
             self.completed_fetches.popleft()
             self._subscriptions.move_to_end(fetch.tp)
         return len(portion)
@@ -410,6 +421,7 @@ class Fetcher:
         state.epoch = fetch.last_epoch()
         self._positions.note(fetch.tp, state.position, state.epoch, fetch.leader_epoch)
         self._subscriptions.move_to_end(fetch.tp)
+        self.sensors.bytes.of(fetch.tp.topic).record(fetch.size_bytes)
         return fetch, fetch.fetch_offset, state.end
 
     def _usable(self, fetch: CompletedFetch) -> bool:

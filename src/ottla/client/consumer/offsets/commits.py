@@ -27,6 +27,7 @@ from ottla.client.consumer.coordinator.refusals import REMEDIES
 from ottla.client.consumer.events import Committed
 from ottla.client.deadline import Deadline
 from ottla.client.future import Future
+from ottla.client.metrics.sensor import Sensor
 from ottla.client.steps import Steps
 from ottla.errors import (
     CommitFailedError,
@@ -97,6 +98,8 @@ class OffsetCommits:
         self._group_metadata = group_metadata
         self._held = held
         self._events = events
+        self.latency = Sensor()
+        """Seconds of each commit that was answered."""
         self._log = log
         self._waiting: list[tuple[ConsumerGroupMetadata, dict[TopicPartition, OffsetAndMetadata], Future[None]]] = []
         """As whom, what, and who wants to know. Who is that of the call: by the time the coordinator is found
@@ -186,7 +189,8 @@ class OffsetCommits:
         if self.on_committed is not None:
             done.add_done_callback(partial(self._tell_committed, offsets))
         sent = self._client.send(node, request, max_version=None if ids else LAST_VERSION_WITH_NAMES)
-        sent.add_done_callback(partial(self._handle, done, {topic_id: name for name, topic_id in ids.items()}))
+        names, asked = {topic_id: name for name, topic_id in ids.items()}, self._clock.monotonic()
+        sent.add_done_callback(partial(self._handle, done, names, asked))
         self._client.transmit_sends()
         return done
 
@@ -201,12 +205,15 @@ class OffsetCommits:
         ids = {name: cluster.topic_id(name) for name in topics}
         return {} if NO_ID in ids.values() else ids
 
-    def _handle(self, done: Future[None], names: Mapping[UUID, str], sent: Future[ClientResponse]) -> None:
+    def _handle(
+        self, done: Future[None], names: Mapping[UUID, str], asked: float, sent: Future[ClientResponse]
+    ) -> None:
         error = sent.exception(0)
         if error is not None:
             self._finder.mark_unknown(error)
             done.set_exception(error)
             return
+        self.latency.record(self._clock.monotonic() - asked)
         for topic in sent.result(0).message.topics:
             for part in topic.partitions:
                 if part.error_code:

@@ -1,0 +1,67 @@
+"""A member's numbers, heard from its events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ottla.client.consumer.events import (
+    Assigned,
+    HeartbeatAnswered,
+    HeartbeatSent,
+    Joined,
+    JoinRefused,
+    Left,
+    RebalanceStarted,
+    Synced,
+)
+from ottla.client.metrics.client_metrics import ClientMetrics, Sheet
+from ottla.client.metrics.group_sensors import GroupSensors
+from ottla.client.metrics.registry import Registry
+from ottla.clock import ManualClock
+
+NAMED = JoinRefused("MEMBER_ID_REQUIRED")
+JOINED = Joined(1, "m", "range", leads=True)
+ASSIGNED = Assigned((), ())
+
+
+class Member:
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.sensors = GroupSensors(Registry(2, 30_000, self.clock.monotonic()), self.clock.monotonic)
+
+    def hears(self, *events: Any, each: float = 1.0) -> None:
+        for event in events:
+            self.clock.advance(each)
+            self.sensors.hear(event)
+
+    def metrics(self) -> ClientMetrics:
+        sheet = Sheet("c")
+        self.sensors.write(sheet, self.clock.monotonic())
+        return sheet.whole()
+
+
+def test_a_rebalance_lasts_from_its_beginning_to_the_assignment_and_a_name_is_no_failure() -> None:
+    member = Member()
+    member.hears(RebalanceStarted(""), NAMED, RebalanceStarted(""), JOINED, Synced(1), ASSIGNED)
+    told = member.metrics()
+    assert (told.value("rebalance-total"), told.value("failed-rebalance-total")) == (1, 0)
+    assert told.value("rebalance-latency-total") == told.value("rebalance-latency-max") == 5000
+    assert (told.value("join-time-avg"), told.value("sync-time-avg")) == (3000, 1000)
+    member.clock.advance(7)
+    assert member.metrics().value("last-rebalance-seconds-ago") == 7
+
+
+def test_a_join_that_came_to_nothing_is_counted_and_one_that_was_left_is_none() -> None:
+    member = Member()
+    member.hears(RebalanceStarted(""), JoinRefused("REBALANCE_IN_PROGRESS"), Left("the consumer closes"), ASSIGNED)
+    told = member.metrics()
+    assert (told.value("failed-rebalance-total"), told.value("rebalance-total")) == (1, 0)
+
+
+def test_heartbeats_are_counted_and_the_slowest_answer_is_told() -> None:
+    member = Member()
+    member.hears(HeartbeatSent(1), HeartbeatAnswered(""))
+    member.hears(HeartbeatSent(1), HeartbeatAnswered(""), each=0.25)
+    told = member.metrics()
+    assert (told.value("heartbeat-total"), told.value("heartbeat-response-time-max")) == (2, 1000)
+    assert told.value("last-heartbeat-seconds-ago") == 0

@@ -1,0 +1,162 @@
+"""What `metrics()` tells of clients that work, held against what they did."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition, aio
+from ottla.client.metrics.client_metrics import ClientMetrics, MetricName
+from ottla.client.metrics.descriptions import GROUPS
+
+PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
+RECORDS = 40
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker() as broker:
+        yield broker
+
+
+def produced(broker: Broker, topic: str) -> ClientMetrics:
+    with Producer(broker.client_settings(), client_id="writer") as producer:
+        for number in range(RECORDS):
+            producer.send(topic, b"tea", partition=0 if number < RECORDS - 1 else None)
+        producer.flush()
+        return producer.metrics()
+
+
+def read_up(broker: Broker, topic: str, group: str) -> ClientMetrics:
+    settings = broker.client_settings() | {"group.id": group, "auto.offset.reset": "earliest"}
+    with Consumer(settings, client_id="reader", max_poll_records=7) as consumer:
+        consumer.subscribe([topic])
+        count = 0
+        while count < RECORDS:
+            count += len(consumer.poll(5))
+        consumer.commit()
+        return consumer.metrics()
+
+
+def checked(told: ClientMetrics) -> ClientMetrics:
+    """All of them are described, and none is below zero."""
+    for name, value in told.items():
+        assert name.name in GROUPS[name.group], name
+        assert name.description
+        assert math.isnan(value) or value >= 0, name
+    return told
+
+
+def test_a_producer_tells_what_it_sent(broker: Broker) -> None:
+    told = checked(produced(broker, "sent"))
+    assert told.value("record-send-total") == told.value("record-send-total", topic="sent") == RECORDS
+    assert told.value("record-error-total") == told.value("record-retry-total") == 0
+    assert told.value("byte-total", topic="sent") > RECORDS * len(b"tea")
+    assert told.value("request-latency-max", node_id="node-1") > 0
+    assert told.value("buffer-available-bytes") == told.value("buffer-total-bytes")
+    assert told.value("connection-creation-total") >= told.value("connection-count") >= 1
+    requests = sum(value for name, value in told.items() if name[:2] == ("request-total", "producer-node-metrics"))
+    assert told.value("request-total") == requests > 0
+
+
+def test_a_consumer_tells_what_it_read_and_how_far_it_is_behind(broker: Broker) -> None:
+    produced(broker, "read")
+    told = checked(read_up(broker, "read", "readers"))
+    assert told.value("records-consumed-total", topic="read") == told.value("records-consumed-total") == RECORDS
+    assert told.value("records-lag", topic="read", partition=0) == told.value("records-lag-max") == 0
+    assert told.value("bytes-consumed-total") > RECORDS * len(b"tea")
+    assert (told.value("assigned-partitions"), told.value("rebalance-total")) == (1, 1)
+    assert told.value("commit-total") >= 1
+    assert told.value("fetch-total") >= 1
+    assert told.value("time-between-poll-max") > 0
+    assert 0 < told.value("poll-idle-ratio-avg") <= 1
+
+
+def test_a_lag_is_told_before_it_is_read_up(broker: Broker) -> None:
+    produced(broker, "behind")
+    with Consumer(broker.client_settings(), max_poll_records=10) as consumer:
+        consumer.assign([TopicPartition("behind", 0)])
+        consumer.seek_to_beginning()
+        while not consumer.poll(5):
+            pass
+        told = checked(consumer.metrics())
+    assert told.value("records-lag", topic="behind", partition=0) == told.value("records-lag-max") == RECORDS - 10
+    with pytest.raises(KeyError, match="no metric 'rebalance-total'"):
+        told.value("rebalance-total")
+
+
+def test_columns_count_as_records_do(broker: Broker) -> None:
+    produced(broker, "columns")
+    with Consumer(broker.client_settings()) as consumer:
+        consumer.assign([TopicPartition("columns", 0)])
+        consumer.seek_to_beginning()
+        count = 0
+        while count < RECORDS:
+            count += sum(each.count for _, each in consumer.poll_columns(5))
+        told = checked(consumer.metrics())
+    assert told.value("records-consumed-total", topic="columns") == RECORDS
+
+
+def test_records_that_failed_are_counted(broker: Broker) -> None:
+    with Admin(broker.client_settings()) as admin, Producer(broker.client_settings()) as producer:
+        admin.create_topics([NewTopic("failing", 1, configs={"max.message.bytes": "100"})])
+        assert producer.send("failing", b"x" * 200).exception(30) is not None
+        told = checked(producer.metrics())
+    assert told.value("record-error-total", topic="failing") == told.value("record-error-total") == 1
+
+
+def test_an_admin_tells_of_its_requests(broker: Broker) -> None:
+    with Admin(broker.client_settings()) as admin:
+        admin.list_topics()
+        told = checked(admin.metrics())
+    assert told.value("request-total") >= told.value("response-total") > 0
+    assert {name.group for name in told} == {"admin-client-metrics", "admin-client-node-metrics"}
+
+
+def test_the_awaited_faces_tell_the_same_names(broker: Broker) -> None:
+    def names(told: ClientMetrics) -> set[tuple[str, str]]:
+        return {(name.group, name.name) for name in checked(told)}
+
+    async def awaited() -> list[set[tuple[str, str]]]:
+        settings = broker.client_settings()
+        async with aio.Producer(settings) as producer, aio.Admin(settings) as admin:
+            await (await producer.send("awaited", b"tea"))
+            await admin.list_topics()
+            async with aio.Consumer(settings, group_id="awaited", auto_offset_reset="earliest") as consumer:
+                consumer.subscribe(["awaited"])
+                while not await consumer.poll(5):
+                    pass
+                await consumer.commit()
+                return [names(each.metrics()) for each in (producer, consumer, admin)]
+
+    told = asyncio.run(awaited())
+    with Admin(broker.client_settings()) as admin:
+        admin.list_topics()
+        assert told[2] == names(admin.metrics())
+    assert told[0] == names(produced(broker, "blocking"))
+    assert told[1] == names(read_up(broker, "blocking", "blocking"))
+
+
+def test_names_are_java_s_and_read_well() -> None:
+    name = MetricName("records-lag", "consumer-fetch-manager-metrics", (("client-id", "c"), ("topic", "t")))
+    assert str(name) == "consumer-fetch-manager-metrics:records-lag{client-id=c,topic=t}"
+
+
+def test_every_number_is_on_the_page_and_no_other() -> None:
+    section = PAGE.read_text(encoding="utf-8").split("## Clients\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
+    assert named == {name for names in GROUPS.values() for name in names}
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_block_of_the_page_runs(broker: Broker, number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    section = PAGE.read_text(encoding="utf-8").split("## Clients\n")[1].split("\n## ")[0]
+    block = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[number]
+    exec(block.replace("127.0.0.1:9092", broker.bootstrap_servers).replace('"orders"', f'"block-{number}"'), {})
+    assert capsys.readouterr().out
