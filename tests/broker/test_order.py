@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from ottla.broker.embedded import Broker
+from ottla.network.channel import Channel
 from ottla.protocol.conversation import encode_request
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.fetch import FetchResponse
 from ottla.protocol.messages.metadata import MetadataRequest
 from tests.broker.wire import LENGTH, Wire, batch, fetch, produce, values
+from tests.patience import eventually
 
 
 @pytest.mark.behaviour("B1")
@@ -40,6 +44,34 @@ def test_a_waiting_fetch_holds_back_what_its_connection_asks_after_it_and_no_oth
     assert correlation_id == waiting
     assert values(response.responses[0].partitions[0]) == [b"a"]
     assert [wire.receive(MetadataRequest(), 12)[0] for _ in behind] == behind
+
+
+@pytest.mark.parametrize("version", [11, 12], ids=["the handler's way", "the short way"])
+def test_a_fetch_that_waited_is_answered_before_the_produce_that_it_waited_for(
+    wire: Wire, broker: Broker, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    wire.create("t")
+    server = broker.server
+    assert server is not None
+    answered: list[int] = []
+
+    def noted(way: Callable[..., int]) -> Callable[..., int]:
+        def act(channel: Channel, *arguments: object) -> int:
+            answered.append(channel.peer[1])
+            return way(channel, *arguments)
+
+        return act
+
+    with Wire(broker.bootstrap_servers) as reader, Wire(broker.bootstrap_servers) as other:
+        reader.send(fetch("t", max_wait_ms=60_000), version)
+        eventually(lambda: len(server.node.waiting) == 1)
+        for name in ("send", "write"):
+            monkeypatch.setattr(Channel, name, noted(getattr(Channel, name)))
+        assert other.produce("t", b"a").error_code == 0
+        _, response = reader.receive(fetch("t"), version)
+        assert values(response.responses[0].partitions[0]) == [b"a"]
+        ports = [each.socket.getsockname()[1] for each in (reader, other)]
+    assert list(dict.fromkeys(answered)) == ports
 
 
 def test_a_client_that_takes_no_answers_is_not_answered_further_and_disturbs_nobody(wire: Wire, broker: Broker) -> None:

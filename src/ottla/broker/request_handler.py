@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from ottla.broker.config_changes import refused_here
 from ottla.broker.connections import Connections
@@ -66,7 +66,7 @@ class RequestHandler:
         self._memory = memory
         self._clock = clock
         self._timing = Timing(selector, clock)
-        self._corked: list[int] = []
+        self._corked: list[Hashable] = []
         self.counts: Counter[int] | None = None
         """Of requests, by the key of their API, where somebody reads them."""
         self._latencies: Latencies | None = None
@@ -227,6 +227,10 @@ class RequestHandler:
             self.carry_out(call, work)
             if connection.pending:
                 self.go_on(connection, self._clock.monotonic())
+
+    def keep(self, channel_id: Hashable) -> None:
+        """Let answers go that are kept with those for others."""
+        self._corked.append(channel_id)
 
     def uncork(self) -> None:
         """Let answers go that were kept for others that followed at once."""

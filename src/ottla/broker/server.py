@@ -44,6 +44,7 @@ from ottla.errors import ConfigError, KafkaError, OttlaError
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import UNLIMITED, MemoryBudget
 from ottla.network.selector import Selector
+from ottla.protocol.messages.produce import ProduceRequest
 from ottla.storage.directory.data_directories import open_directories
 
 log = logging.getLogger(__name__)
@@ -218,7 +219,11 @@ class Server:
         self._do_chores(now)
 
     def _take_in(self, received: Sequence[tuple[Hashable, memoryview]], now: float) -> None:
-        """Handle what has come. Where a connection has sent several requests, some answers leave together."""
+        """Handle what has come. Where a connection has sent several requests, some answers leave together.
+
+        The answer to a Produce that a fetch has waited for leaves after the fetch's: to send it wakes its client, which takes as long as to
+        answer the fetch.
+        """
         selector, connections = self._selector, self.connections.by_channel
         last, corks = len(received) - 1, not request_log.wanted()
         kept = 0
@@ -230,12 +235,23 @@ class Server:
                     channel_id.take(frame)
                 continue
             more = corks and number < last and received[number + 1][0] == channel_id
-            if more and not kept:
+            if not kept and (more or (corks and self._may_be_awaited(frame))):
                 selector.cork(channel_id)
             self.handler.receive(connection, frame, now)
             kept = kept + 1 if more and kept < ANSWERS_TOGETHER else 0
             if not kept:
-                selector.uncork(channel_id)
+                self._let_go(channel_id)
+
+    def _may_be_awaited(self, frame: memoryview) -> bool:
+        """Whether it may bring what a fetch waits for."""
+        return len(self.node.waiting) > 0 and len(frame) > 1 and frame[0] == 0 and frame[1] == ProduceRequest.KEY
+
+    def _let_go(self, channel_id: Hashable) -> None:
+        """Have answers leave that were kept: at once, or behind those of fetches that waited for what came, who have waited longer."""
+        if self.node.waiting.has_due:
+            self.handler.keep(channel_id)
+        else:
+            self._selector.uncork(channel_id)
 
     def _take_news(self, now: float) -> None:
         """Hear which answers are gone, and which connections."""

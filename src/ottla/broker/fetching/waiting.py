@@ -98,6 +98,11 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._all)
 
+    @property
+    def has_due(self) -> bool:
+        """Whether some miss nothing any more, and are completed this turn."""
+        return bool(self._due)
+
     def close(self) -> None:
         """Complete all that wait; from now on whoever looks again has to be content with what there is."""
         self.closed = True
