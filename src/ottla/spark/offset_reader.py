@@ -62,6 +62,15 @@ def report_strangers(offsets: Offsets, fail: bool) -> None:
     log.warning("%s", what)
 
 
+def none_matches(options: SourceOptions, seen: int) -> str:
+    """Why a query with a pattern has nothing to read."""
+    many = f"of {seen} that this user may see" if seen else "for this user may see none"
+    return (
+        f"option subscribePattern = {options.subscribe_pattern}: no topic at {options.kafka[SERVERS]} matches, {many}; "
+        "correct it, or have a rule (ACL) let the user DESCRIBE the topics; a stream reads those that come, a batch nothing"
+    )
+
+
 def consumer_settings(options: SourceOptions) -> dict[str, Any]:
     """The client's settings: the user's, and those that reading by offsets needs."""
     return {**OURS, **options.kafka}
@@ -82,6 +91,7 @@ class OffsetReader:
         self.options = options
         self.consumer = Consumer(consumer_settings(options))
         self._admin: Admin | None = None
+        self._told_of_none = False
 
     @property
     def admin(self) -> Admin:
@@ -128,7 +138,12 @@ class OffsetReader:
             return set(self.options.subscribe)
         assert self.options.subscribe_pattern is not None
         pattern = self.pattern(self.options.subscribe_pattern)
-        return {topic for topic in self.consumer.topics() if pattern.fullmatch(topic)}
+        seen = self.consumer.topics()
+        found = {topic for topic in seen if pattern.fullmatch(topic)}
+        if not found and not self._told_of_none:  # as with the official connector that is no error: some may come
+            self._told_of_none = True
+            log.warning("%s", none_matches(self.options, len(seen)))
+        return found
 
     def pattern(self, text: str) -> re.Pattern[str]:
         """What `subscribePattern` means: the official connector's are Java's."""
