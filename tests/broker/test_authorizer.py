@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,9 @@ def test_the_audit_log_has_a_line_for_each_verdict_and_is_bounded(tmp_path: Path
 def test_settings_that_guard_nothing_are_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         Broker(**settings).start()
+
+
+def test_super_users_without_an_authorizer_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING), Broker(super_users="User:admin"):
+        pass
+    assert [line for line in caplog.messages if line.startswith("super.users is set and authorizer.class.name is not")]

@@ -70,6 +70,8 @@ def test_rules_are_taken_back_by_what_they_are_about_or_whom(at: tuple[str, str]
     [
         (["create", "--topic", "t"], "name who may or may not"),
         (["create", "--allow-principal", "User:a"], "name what it is about"),
+        (["create", "--allow-principal", "bob", "--topic", "t"], "'bob' is no principal: write User:bob"),
+        (["create", "--deny-principal", "bob", "--topic", "t"], "'bob' is no principal: write User:bob"),
         (["delete"], "name what it is about"),
     ],
 )

@@ -6,6 +6,7 @@ Without an authorizer `BrokerNode.access` is None, and everybody may do everythi
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +23,7 @@ from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 if TYPE_CHECKING:
     from ottla.broker.audit_log import AuditLog
 
+log = logging.getLogger(__name__)
 READ, WRITE, TOPIC = int(Operation.READ), int(Operation.WRITE), int(ResourceType.TOPIC)
 NO_AUTHORIZER = (
     ErrorCode.SECURITY_DISABLED,
@@ -141,6 +143,11 @@ def may_create(node: Guarded, call: Call, topic: str) -> bool:
 def access_over(cluster: Runtime[ClusterMetadata], config: BrokerConfig) -> Access | None:
     """What asks the authorizer, where there is one."""
     if not config.authorizer_class_name:
+        if config.super_principals:
+            log.warning(
+                "super.users is set and authorizer.class.name is not, so that everybody may do everything: "
+                "set authorizer.class.name = standard as well"
+            )
         return None
     audit = None
     if config.audit_log:

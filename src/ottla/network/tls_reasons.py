@@ -19,7 +19,7 @@ NEEDS_CERTIFICATE = (
     "the broker wants a certificate of this client: give it with ssl.keystore.location, or ssl.certificate.location and "
     "ssl.key.location"
 )
-NAME_REMEDY = "use a name that is in the certificate, or set ssl.endpoint.identification.algorithm to nothing if the name does not matter"
+NAME_REMEDY = "use a name that is in the certificate (brokers tell clients theirs, advertised.listeners), or set ssl.endpoint.identification.algorithm to nothing if the name does not matter"
 
 CERTIFICATE: dict[int, str] = {
     7: "the broker's certificate was signed by another authority than the one of that name that is trusted here: name its certificate with ssl.truststore.location",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from cryptography import x509
 
 from ottla import Admin, Broker, Producer
 from ottla.certificates import Authority
@@ -139,6 +140,24 @@ def test_three_commands_make_certificates_that_a_broker_and_a_client_take(tmp_pa
         )
         with pytest.raises(AuthenticationError, match="wants a certificate"):
             ask({**broker.client_settings(), "ssl.ca.location": trust})
+
+
+@pytest.mark.parametrize(
+    ("hosts", "names"),
+    [
+        ((), {"localhost", "127.0.0.1", "::1"}),
+        (("broker.example.org", "localhost"), {"broker.example.org", "localhost", "127.0.0.1", "::1"}),
+        (("broker.example.org",), {"broker.example.org"}),
+    ],
+)
+def test_a_certificate_is_for_the_names_that_were_given_and_with_localhost_for_its_addresses(
+    hosts: tuple[str, ...], names: set[str], tmp_path: Path
+) -> None:
+    run("authority", str(tmp_path))
+    assert run("server", str(tmp_path), *(word for host in hosts for word in ("--host", host))).exit_code == 0
+    made = x509.load_pem_x509_certificate((tmp_path / "server.pem").read_bytes())
+    found = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert {str(each.value) for each in found} == names
 
 
 def test_nothing_is_written_over_and_nothing_is_signed_by_nobody(tmp_path: Path) -> None:

@@ -172,6 +172,9 @@ def rules_of(given: dict[str, Any], *, producer: bool, consumer: bool) -> Iterat
 
     if not given["allowed"] and not given["denied"]:
         raise senseless("name who may or may not: --allow-principal User:alice, or --deny-principal")
+    for name in (*given["allowed"], *given["denied"]):
+        if ":" not in name:
+            raise senseless(f"{name!r} is no principal: write User:{name}")
     pattern = given["pattern"]
     for principals, hosts, permission in (
         (given["allowed"], given["allow_hosts"], "allow"),

@@ -9,6 +9,7 @@ import click
 from ottla.cli.options import json_option
 from ottla.cli.tables import show
 
+LOOPBACK = ("127.0.0.1", "::1")
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
 
@@ -32,13 +33,13 @@ def authority(folder: Path, in_json: bool) -> None:
 
 @certificates.command()
 @FOLDER
-@click.option("--host", "hosts", multiple=True, default=("localhost", "127.0.0.1", "::1"), show_default=True)
+@click.option("--host", "hosts", multiple=True, default=("localhost",), show_default=True)
 @json_option
 def server(folder: Path, hosts: tuple[str, ...], in_json: bool) -> None:
-    """Make a broker's certificate, for the names and addresses that clients reach it by."""
+    """Make a broker's certificate, for the names and addresses that clients reach it by; with localhost go its addresses."""
     from ottla.certificates import Authority, write_new
 
-    written = write_new(folder / "server.pem", Authority.in_folder(folder).server(hosts).both)
+    written = write_new(folder / "server.pem", Authority.in_folder(folder).server(reached_by(hosts)).both)
     tell(written, in_json=in_json)
     click.echo(f"a broker shows it with ssl.keystore.location={written}", err=True)
 
@@ -56,6 +57,11 @@ def client(folder: Path, name: str, in_json: bool) -> None:
     written = write_new(folder / f"client-{name}.pem", Authority.in_folder(folder).client(name).both)
     tell(written, in_json=in_json)
     click.echo(f"a client shows it with ssl.keystore.location={written}", err=True)
+
+
+def reached_by(hosts: tuple[str, ...]) -> list[str]:
+    """A broker tells who comes by localhost an address to come back to."""
+    return list(dict.fromkeys([*hosts, *(LOOPBACK if "localhost" in hosts else ())]))
 
 
 def tell(*files: Path, in_json: bool) -> None:

@@ -12,7 +12,7 @@ import click
 from ottla.cli.options import senseless
 
 F = TypeVar("F", bound=Callable[..., Any])
-WAYS = "--password-stdin, --password-env NAME"
+WAYS = "--password-stdin or --password-env NAME"
 
 
 class PasswordSource(NamedTuple):
@@ -24,7 +24,7 @@ class PasswordSource(NamedTuple):
 
     def read(self, user: str) -> str:
         if sum((self.from_stdin, self.variable is not None, self.plain is not None)) > 1:
-            raise senseless(f"{WAYS} and --insecure-password exclude each other")
+            raise senseless("--password-stdin, --password-env and --insecure-password exclude each other")
         if self.plain is not None:
             return checked(self.plain, "--insecure-password")
         if self.variable is not None:
