@@ -52,6 +52,15 @@ def test_what_cannot_be_is_one_sentence(admin: Admin) -> None:
         admin.create_acls([("topic", "flights")])  # type: ignore[list-item]
 
 
+def test_what_is_wrong_with_several_rules_is_said_once(admin: Admin) -> None:
+    wrong = [ALICE._replace(principal="alice", operation=operation) for operation in ("read", "write")]
+    with pytest.raises(KafkaError) as told:
+        admin.create_acls(wrong)
+    named = "allow alice read of topic 'flights', allow alice write of topic 'flights': "
+    assert named in str(told.value)
+    assert str(told.value).count("is no principal") == 1
+
+
 def test_a_change_of_limits_that_is_only_looked_at_changes_nothing(admin: Admin) -> None:
     entity = ClientQuotaEntity(user="etl", client_id="c")
     admin.alter_client_quotas({entity: {"request_percentage": 10}}, validate_only=True)

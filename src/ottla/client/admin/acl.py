@@ -46,6 +46,10 @@ class AclBinding(NamedTuple):
     host: str = "*"
     """The address from which; `*` is everywhere."""
 
+    def __str__(self) -> str:
+        """As in a sentence about it."""
+        return f"{self.permission} {self.principal} {self.operation} of {self.resource_type} {self.name!r}"
+
 
 class AclBindingFilter(NamedTuple):
     """Rules that have all of this; None and "any" stand for everything."""

@@ -267,14 +267,16 @@ def was_told(error: KafkaError | None) -> bool:
 
 
 def raise_first(failed: Mapping[Any, KafkaError]) -> None:
-    """Raise the first error, its text naming all of them; nothing when there is none."""
+    """Raise the first error, its text naming all of them, each once with all whom it struck; nothing when there is none."""
     if not failed:
         return
     first = next(iter(failed.values()))
     if len(failed) == 1:
         raise first
-    named = ((str(key) if isinstance(key, tuple) else repr(key), error) for key, error in failed.items())
-    raise error_for(first.code, "; ".join(f"{key}: {error}" for key, error in named))
+    struck: dict[str, list[str]] = {}
+    for key, error in failed.items():
+        struck.setdefault(str(error), []).append(str(key) if isinstance(key, tuple) else repr(key))
+    raise error_for(first.code, "; ".join(f"{', '.join(keys)}: {error}" for error, keys in struck.items()))
 
 
 # Whom to ask.
