@@ -468,6 +468,22 @@ def test_an_id_that_is_refused_for_good_fails_every_record() -> None:
         assert "for the cluster" not in told
 
 
+def test_a_turn_that_fails_records_before_it_waits_ends_at_once_so_that_a_flush_does() -> None:
+    """A flush looks again when a turn ends; with nothing left to do the turn would wait for ever."""
+    story = Story()
+    serve = story.serve
+    refusal = InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    story.selector.handler = lambda header, request: (
+        refusal if isinstance(request, InitProducerIdRequest) else serve(header, request)
+    )
+    (future,) = story.send(1)
+    while not future.done():
+        story.sender.run_once()
+    assert story.selector.waited[-1] == 0.0
+    story.sender.run_once()
+    assert story.selector.waited[-1] != 0.0
+
+
 def test_what_is_queued_for_a_broker_that_does_not_take_us_fails_at_once() -> None:
     story = Story()
     story.send(1)

@@ -94,9 +94,8 @@ class Sender:
         """What failed without anybody hearing of it. Of a transaction its commit tells."""
         self._in_order = config.max_in_flight_requests_per_connection == 1
         self._in_flight: set[ProducerBatch] = set()
-        self._asleep = False
-        self._closing = False
-        self._forced = False
+        self._asleep = self._finished = False  # whether it waits; whether a batch has come to its end in this turn
+        self._closing = self._forced = False
         self._pause = threading.Event()
         self._turns = Turns()
         accumulator.wake = self.wakeup
@@ -226,10 +225,10 @@ class Sender:
 
     def run_once(self) -> None:
         """Send what is due, then wait for answers, news or the next moment something is due."""
-        self._asleep = True
+        self._asleep, self._finished = True, False
         now = self._client.clock.monotonic()
-        patience = min(self._mind_transactions(now), self._send_producer_data(now))
-        self._client.poll(min(patience, self.tell_statistics(now)))
+        patience = min(self._mind_transactions(now), self._send_producer_data(now), self.tell_statistics(now))
+        self._client.poll(0.0 if self._finished else patience)  # who waits hears of it when the turn ends
         self._asleep = False
 
     def _mind_transactions(self, now: float) -> float:
@@ -453,6 +452,7 @@ class Sender:
             batch_events.tell_finished(self._events, batch, error, base_offset, self._client.clock.monotonic())
         heard = 0 if batch.result.deliveries is None else len(batch.result.deliveries.callbacks)
         batch.result.complete(base_offset, log_append_time, error)
+        self._finished = True
         if error is not None and (self._transactions is None or self._transactions.transactional_id is None):
             self.unheard.note(batch, heard, batch.count)
         self._accumulator.finish(batch)
