@@ -272,7 +272,7 @@ class TlsChannel(Channel):
         while self._incoming.pending or tls.pending():
             own = splitter.space()
             try:
-                count, goes_on = decrypted(tls, scratch if own is None else own)
+                count, goes_on = decrypted(tls, self._incoming, scratch if own is None else own)
             except ssl.SSLError as error:
                 raise ProtocolError(self._explained_amid(error)) from None
             finally:
@@ -289,10 +289,11 @@ class TlsChannel(Channel):
         return True
 
 
-def decrypted(tls: ssl.SSLObject, target: memoryview) -> tuple[int, bool]:
+def decrypted(tls: ssl.SSLObject, incoming: ssl.MemoryBIO, target: memoryview) -> tuple[int, bool]:
     """How many bytes of all that has come in are in `target` now, and whether the peer has not said farewell.
 
-    Many records at a time: librdkafka makes one of each record of its batches, and each is a call.
+    Many records at a time: librdkafka makes one of each record of its batches, and each is a call. Where they have ended nothing is
+    read: to be told so by an exception costs as much as a record.
     """
     # typeshed knows bytearrays only, and of the result nothing.
     read: Callable[[int, memoryview], int] = cast(Any, tls.read)
@@ -303,6 +304,8 @@ def decrypted(tls: ssl.SSLObject, target: memoryview) -> tuple[int, bool]:
             if not count:
                 return filled, False
             filled += count
+            if not incoming.pending and not tls.pending():
+                break
     except ssl.SSLWantReadError:
         pass
     return filled, True
