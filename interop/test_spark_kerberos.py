@@ -1,39 +1,54 @@
-"""Spark where brokers ask for tickets of Kerberos: it reads from Apache Kafka and writes to ours, by a keytab."""
+"""A Spark cluster where brokers ask for tickets of Kerberos: from Apache Kafka to ours and back, by a keytab, beyond the sessions that
+the brokers end.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interop.kerberized import Places, apache, fresh, places
+from interop.kerberized import SESSION_MS, Places, apache, fresh, places
+from interop.spark_cluster import Cluster, spark_cluster
 from interop.test_spark_security import committed
 from ottla import Admin, NewTopic, Producer
+from tests.patience import eventually
 
 pytestmark = pytest.mark.usefixtures("quick_drivers")
 __all__ = ["apache", "places"]
 
-ROWS = 20
+SESSIONS = 2
+"""For so many of the brokers' sessions rows go round at least."""
+PATIENCE = 240.0
 JOB = """
 import json, sys
-from pyspark.sql import SparkSession
-theirs, ours, wrong, topics, folder = json.loads(sys.argv[1])
-spark = (
-    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
-    .getOrCreate()
+import ottla.spark
+master, theirs, ours, wrong, topics, folder = json.loads(sys.argv[1])
+spark = ottla.spark.session(
+    "kerberos", master, spark__driver__host="127.0.0.1", spark__driver__bindAddress="127.0.0.1",
+    spark__executor__memory="512m", spark__executor__cores="1", spark__log__level="OFF",
 )
-rows = spark.readStream.format("ottla").options(**theirs).option("subscribe", topics[0])
-query = (
-    rows.option("startingOffsets", "earliest").load().select("value").writeStream.format("ottla").options(**ours)
-    .option("topic", topics[1]).option("deliveryGuarantee", "exactly_once")
-    .option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True).start()
-)
-query.awaitTermination()
-print("COUNT", spark.read.format("ottla").options(**ours).option("subscribe", topics[1]).load().count())
+
+def copy(source, sink, number):
+    rows = spark.readStream.format("ottla").options(**source).option("subscribe", topics[number])
+    return (
+        rows.option("startingOffsets", "earliest").load().select("value").writeStream.format("ottla").options(**sink)
+        .option("topic", topics[number + 1]).option("deliveryGuarantee", "exactly_once")
+        .option("checkpointLocation", f"{folder}/{number}").trigger(processingTime="100 milliseconds").start()
+    )
+
+queries = [copy(theirs, ours, 0), copy(ours, theirs, 1)]
+sys.stdin.readline()
+for query in queries:
+    query.stop()
 
 def read():
     spark.read.format("ottla").options(**wrong).option("subscribe", topics[1]).load().collect()
@@ -53,33 +68,66 @@ spark.stop()
 """
 
 
+@pytest.fixture
+def cluster(places: Places, tmp_path: Path) -> Iterator[Cluster]:
+    """A standalone one, whose workers know the realm."""
+    with spark_cluster(tmp_path) as running:
+        yield running
+
+
 def options(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings of a client as options of Spark's."""
     return {f"kafka.{name}": value for name, value in settings.items()}
 
 
-def test_spark_reads_and_writes_by_a_keytab_and_says_what_is_wrong_with_one(
-    places: Places, apache: str, tmp_path: Path
+@contextmanager
+def running(arguments: list[Any], folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """The job, which has queries until it is told that they may end."""
+    job, errors = folder / "job.py", folder / "errors"
+    job.write_text(JOB)
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, str(job), json.dumps(arguments)]
+    pipe = subprocess.PIPE
+    with (
+        errors.open("wb") as stderr,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, text=True, env=environment) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_rows_go_round_by_a_keytab_beyond_the_sessions_and_a_wrong_one_is_a_sentence(
+    places: Places, apache: str, cluster: Cluster, tmp_path: Path
 ) -> None:
     places.brokers["apache"] = apache
     theirs, ours = places.by_keytab("apache"), places.by_keytab("ottla")
-    source, target = fresh(), fresh()
-    with Admin(theirs) as admin, Producer(theirs) as producer:
-        admin.create_topics([NewTopic(source, 2, 1)])
-        for n in range(ROWS):
-            producer.send(source, b"%d" % n)
-    with Admin(ours) as admin:
-        admin.create_topics([NewTopic(target, 1, 1)])
+    topics = [fresh() for _ in range(3)]
+    for settings, names in ((theirs, topics[::2]), (ours, topics[1:2])):
+        with Admin(settings) as admin:
+            admin.create_topics([NewTopic(name, 1, 1) for name in names])
     wrong = ours | {"sasl.kerberos.principal": "bob"}
-    told = [options(theirs), options(ours), options(wrong), [source, target], str(tmp_path)]
-    job = tmp_path / "job.py"
-    job.write_text(JOB)
-    command = [sys.executable, str(job), json.dumps(told)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
-    assert f"COUNT {ROWS}" in done.stdout, done.stderr[-3000:]
-    assert sorted(committed(ours, target), key=int) == [b"%d" % n for n in range(ROWS)]
-    sentences = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
-    assert sorted(sentences) == ["read", "write"], done.stderr[-3000:]
+    arguments = [cluster.url, options(theirs), options(ours), options(wrong), topics, str(tmp_path)]
+    with running(arguments, tmp_path) as job, Producer(theirs) as producer:
+        sent = rounds(producer, theirs, topics)
+        told, _ = job.communicate("enough\n", timeout=PATIENCE)
+    assert len(sent) > SESSIONS
+    assert committed(theirs, topics[2]) == sent
+    sentences = dict(json.loads(line) for line in told.splitlines() if line.startswith("["))
+    assert sorted(sentences) == ["read", "write"], (tmp_path / "errors").read_text()[-3000:]
     for sentence in sentences.values():
         assert "has no key of bob; look with `klist -k" in sentence
         assert "Traceback" not in sentence
+
+
+def rounds(producer: Producer, theirs: dict[str, Any], topics: list[str]) -> list[bytes]:
+    """Send a row, wait until it has come back, and so on, until sessions have passed since the first came back."""
+    sent: list[bytes] = []
+    until = None
+    while until is None or time.monotonic() < until:
+        sent.append(b"%d" % len(sent))
+        producer.send(topics[0], sent[-1]).result(60)
+        eventually(lambda: len(committed(theirs, topics[2])) >= len(sent), timeout=PATIENCE)
+        until = until or time.monotonic() + SESSIONS * SESSION_MS / 1000
+    return sent
