@@ -79,7 +79,7 @@ class CommonConfig(SecurityConfig):
     """The socket's receive buffer (SO_RCVBUF). -1: the operating system sizes it, as it suits the connection."""
 
     enable_metrics_push: bool = False
-    """Taken because Kafka's clients have it, and does nothing: there are no metrics to push."""
+    """Taken because Kafka's clients have it, and does nothing: brokers are not told of `metrics()` so far."""
 
     auto_include_jmx_reporter: bool = True
     """Taken because Kafka's clients have it, and does nothing: there is no JMX."""
