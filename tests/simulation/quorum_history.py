@@ -12,7 +12,7 @@ from ottla.coordination.quorum.state import State
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, VotersRecord
 from ottla.errors import ErrorCode
-from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from ottla.protocol.schema import Message
 from tests.simulation.quorum_log import Entry
@@ -128,7 +128,8 @@ class QuorumHistory:
         node = self.nodes[self.world.chance.choice(list(self.nodes))]
         request: Message
         if not voters.has(node.key) and node.id not in voters.ids:
-            request = AddRaftVoterRequest(CLUSTER, 1000, node.id, node.key.directory_id)
+            place = Listener("CONTROLLER", f"node-{node.id}", 9093)
+            request = AddRaftVoterRequest(CLUSTER, 1000, node.id, node.key.directory_id, [place])
         elif not voters.has(node.key) or len(voters) > 3:
             request = RemoveRaftVoterRequest(CLUSTER, node.id, voters.voters[node.id].voter_directory_id)
         else:

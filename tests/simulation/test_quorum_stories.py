@@ -13,7 +13,7 @@ import pytest
 from ottla.coordination.quorum import wire
 from ottla.errors import ErrorCode
 from ottla.protocol.codec import Reader, Writer
-from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
 from ottla.protocol.messages.end_quorum_epoch import EndQuorumEpochRequest
 from ottla.protocol.messages.fetch import FetchRequest, FetchResponse
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
@@ -254,6 +254,32 @@ def test_what_cannot_be_changed_is_refused_with_kafkas_errors() -> None:
         answer DUPLICATE_VOTER
         answer REQUEST_TIMED_OUT
         answer VOTER_NOT_FOUND
+    """)
+
+
+def test_a_node_comes_to_vote_with_the_directory_that_has_the_log_and_with_a_listener_that_voters_know() -> None:
+    quorum = Story(observed=True)
+    leader, ninth = quorum.elect(), quorum.nodes[9]
+    follower = next(node for node in quorum.nodes.values() if node is not leader)
+    assert leader.raft is not None
+    leader.raft.presence = presence_of(leader.id)
+    quorum.wait(1.0)  # until the record says so of the leader itself
+    places = [Listener("controller", "node-9", 9093)]
+    quorum.told()
+    quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9, UUID(int=5), places))
+    quorum.request(leader, RemoveRaftVoterRequest(CLUSTER, follower.id, UUID(int=5)))
+    quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id))
+    quorum.request(
+        leader, AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id, [Listener("TLS", "node-9", 9)])
+    )
+    quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id, places))
+    quorum.wait(0.1)
+    assert quorum.told() == lines("""
+        answer REQUEST_TIMED_OUT
+        answer VOTER_NOT_FOUND
+        answer INVALID_REQUEST
+        answer INVALID_REQUEST
+        answer NONE
     """)
 
 

@@ -65,7 +65,22 @@ def refusal(raft: Raft, request: Request) -> Refusal | None:
         return Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"node {raft.me} does not lead the quorum; ask who does")
     if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
         return Refusal(ErrorCode.INVALID_REQUEST, "a voter is a node and a directory: both must be told")
-    return reason_to_wait(raft)
+    return without_a_place(raft, request) or reason_to_wait(raft)
+
+
+def without_a_place(raft: Raft, request: Request) -> Refusal | None:
+    """That the others could not ask a new voter for its vote; nothing is known of that where this one does not know its own place."""
+    wanted = [each.name for each in raft.presence.endpoints[:1]]
+    if not isinstance(request, AddRaftVoterRequest) or not wanted:
+        return None
+    told = [each.name for each in request.listeners]
+    if wanted[0].upper() in map(str.upper, told):
+        return None
+    return Refusal(
+        ErrorCode.INVALID_REQUEST,
+        f"node {request.voter_id} is told to listen as {', '.join(told) or 'nothing'}, and voters ask each other by {wanted[0]}: name "
+        "that listener of it, too",
+    )
 
 
 def reason_to_wait(raft: Raft) -> Refusal | None:
