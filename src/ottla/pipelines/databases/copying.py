@@ -28,6 +28,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from ottla.pipelines.databases.binary_copy import binary_of
 from ottla.pipelines.databases.table import Table
 
 PLAIN = "select not (relhasrules or relrowsecurity) from pg_class where oid = to_regclass(%s)"
@@ -77,19 +78,33 @@ def takes(kind: DataType, given: pa.DataType) -> bool:
     return any(is_one and isinstance(kind, wanted) for is_one, wanted in same)
 
 
-def copy_in(connection: Any, target: str, rows: pa.RecordBatch) -> None:
-    """Add rows to `target`, a quoted table with its columns."""
-    with connection.cursor() as cursor, cursor.copy(f"copy {target} from stdin (format csv)") as copy:
-        for begin in range(0, rows.num_rows, SLICE):
-            copy.write(csv_of(rows.slice(begin, SLICE)))
+def copy_in(connection: Any, target: str, rows: pa.RecordBatch, as_it_is: bool = False) -> None:
+    """Add rows to `target`, a quoted table with its columns; `as_it_is`: their bytes are what the columns have."""
+    form = "binary" if as_it_is else "csv"
+    with connection.cursor() as cursor, cursor.copy(f"copy {target} from stdin (format {form})") as copy:
+        for lines in binary_of(rows) if as_it_is else text_of(rows):
+            copy.write(lines)
+
+
+def text_of(rows: pa.RecordBatch) -> Iterator[bytes]:
+    """Rows as lines, so many at a time."""
+    for begin in range(0, rows.num_rows, SLICE):
+        yield csv_of(rows.slice(begin, SLICE))
 
 
 def csv_of(rows: pa.RecordBatch) -> bytes:
     """Rows as PostgreSQL reads CSV: what is missing is nothing at all, bytes are hexadecimal."""
-    columns = [hexadecimal(one) if is_bytes(one.type) else one for one in rows.columns]
+    columns = list(map(written, rows.columns))
     file = io.BytesIO()
     pyarrow.csv.write_csv(pa.RecordBatch.from_arrays(columns, names=rows.schema.names), file, OPTIONS)
     return file.getvalue()
+
+
+def written(column: Any) -> Any:
+    """A column as Arrow writes it best: of a zone's offset, seconds would be left out, and old ones have some."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        return column.cast(pa.timestamp(column.type.unit, "UTC"))
+    return hexadecimal(column) if is_bytes(column.type) else column
 
 
 def is_bytes(kind: pa.DataType) -> bool:

@@ -30,7 +30,8 @@ from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows
 from ottla.pipelines.databases.on_conflict import raised, upserted
 from ottla.pipelines.databases.table import Table, TableColumn, missing_table
 
-SETTINGS = "-c timezone=UTC -c datestyle=ISO -c extra_float_digits=1 -c bytea_output=hex"
+SETTINGS = "-c client_encoding=UTF8 -c timezone=UTC -c datestyle=ISO -c extra_float_digits=1 -c bytea_output=hex"
+"""As rows are copied in and out; a database may keep text otherwise than in UTF-8."""
 CONNECT_SECONDS = 10
 
 KINDS: dict[str, DataType] = {

@@ -17,9 +17,11 @@ class CopiedRows:
 
     connection: Any
     statements: Statements
+    as_it_is: bool
+    """Whether the bytes of the values are what the columns have."""
 
     def add(self, rows: pa.RecordBatch) -> None:
-        copy_in(self.connection, self.statements.target(), rows.select(list(self.statements.columns)))
+        copy_in(self.connection, self.statements.target(), rows.select(list(self.statements.columns)), self.as_it_is)
 
     def finish(self) -> None:
         """There is nothing left to do."""

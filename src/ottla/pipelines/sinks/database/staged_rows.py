@@ -40,6 +40,8 @@ class StagedRows:
 
     connection: Any
     statements: Statements
+    as_it_is: bool
+    """Whether the bytes of the values are what the columns have."""
     count: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -55,7 +57,8 @@ class StagedRows:
             names, columns = [*names, TURN, DELETED], [*columns, rows.column(DELETED)]
         else:
             names = [*names, TURN]
-        copy_in(self.connection, staged(self.statements, names), pa.RecordBatch.from_arrays(columns, names=names))
+        all_rows = pa.RecordBatch.from_arrays(columns, names=names)
+        copy_in(self.connection, staged(self.statements, names), all_rows, self.as_it_is)
         self.count += rows.num_rows
 
     def finish(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from ottla.pipelines.databases.binary_copy import goes_as_it_is
 from ottla.pipelines.databases.copying import is_plain, means_the_same
 from ottla.pipelines.databases.database import Database, DatabaseError
 from ottla.pipelines.sinks.database.copied_rows import CopiedRows
@@ -79,7 +80,8 @@ class TableWriter:
         if database.kind == "postgresql" and alone(connection, database.quoted(statements.table)):
             table = database.table(connection, statements.table)
             if means_the_same(table, statements.columns, schema):
-                return (StagedRows if statements.key else CopiedRows)(connection, statements)
+                as_it_is = goes_as_it_is(table, statements.columns, schema)
+                return (StagedRows if statements.key else CopiedRows)(connection, statements, as_it_is)
         return RowByRow(connection, statements)
 
     def check_keys(self, rows: pa.RecordBatch) -> None:
