@@ -48,6 +48,9 @@ def test_a_record_that_a_step_cannot_do_goes_to_the_dead_letters_as_it_came(fold
     ]
     assert told(letters[0])["exception.message"] == "Cast cannot read b = x"
     assert letters[2].headers[0] == ("h", b"1")
+    progress = [told.facts for told in folder.told if told.event == "progress"]
+    counts = [sum(facts[name] for facts in progress) for name in ("rows_in", "rows_out")]
+    assert counts == [4, 2], "what is no JSON is no row"
 
 
 def test_what_a_filter_leaves_out_is_no_dead_letter_and_text_is_put_aside_as_well(
