@@ -16,7 +16,7 @@ from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.config import read_producer_settings
-from ottla.client.producer.events import Acknowledged, BatchDrained, ProduceCompleted, ProduceSent
+from ottla.client.producer.events import Acknowledged, BatchDrained, BatchFailed, ProduceCompleted, ProduceSent
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.record_accumulator import RecordAccumulator
@@ -288,6 +288,7 @@ def test_what_the_broker_has_long_since_is_a_success_without_an_offset() -> None
 @pytest.mark.parametrize("answer", [accepted(7), refused(ErrorCode.INVALID_TOPIC_EXCEPTION)])
 def test_nothing_comes_of_an_answer_to_a_batch_that_was_given_up_meanwhile(answer: PartitionProduceResponse) -> None:
     story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
+    trace = story.events.trace()
     [future] = story.send(1)
     story.silent = True
     story.clock.advance(1.5)
@@ -299,6 +300,7 @@ def test_nothing_comes_of_an_answer_to_a_batch_that_was_given_up_meanwhile(answe
     channel, header, _ = story.selector.requests[-1]
     story.selector.answer_late(channel, header, ProduceResponse([TopicProduceResponse("t", TOPIC, [answer])]))
     story.sender.run_once()
+    assert [type(moment.event) for moment in trace][-2:] == [BatchFailed, ProduceCompleted]
     story.silent = False
     [after] = story.send(1)
     story.run()
@@ -497,6 +499,33 @@ def test_what_is_queued_for_a_broker_that_does_not_take_us_fails_at_once() -> No
     with pytest.raises(SslAuthenticationError, match="has expired: have it renewed"):
         future.result(0)
     assert story.clock.monotonic() - begun < 10
+
+
+def test_a_batch_that_may_have_been_written_is_not_given_up_as_if_it_had_not_been() -> None:
+    story = Story()
+    story.silent = True
+    (future,) = story.send(1)
+    while not story.sent:
+        story.sender.run_once()
+    story.selector.end(story.sent[-1][0])
+    story.selector.refuse = Refusal("the broker's certificate has expired: have it renewed")
+    story.run()
+    assert isinstance(future.exception(0), SslAuthenticationError)
+    story.selector.refuse, story.silent = "", False
+    story.clock.advance(10)
+    (after,) = story.send(1)
+    story.run()
+    assert after.exception(0) is None
+    assert story.numbers == [(0, 0), (1, 0)], "the number may be taken, so what follows begins the next epoch"
+
+
+def test_a_batch_that_was_refused_until_its_time_was_over_says_by_what() -> None:
+    story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
+    story.answers = [refused(ErrorCode.NOT_ENOUGH_REPLICAS)] * 100
+    (future,) = story.send(1)
+    story.run(100)
+    assert isinstance(future.exception(0), KafkaTimeoutError)
+    assert "NOT_ENOUGH_REPLICAS: t-0: refused" in str(future.exception(0))
 
 
 def test_a_batch_that_is_begun_wakes_the_sender_that_waits_and_no_other() -> None:
