@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
+from errno import EACCES
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer as Librdkafka
@@ -15,9 +17,11 @@ from kafka.structs import TopicPartition as KafkaPythonPartition
 
 from ottla import Consumer, Producer
 from ottla.broker.embedded import Broker
-from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, KafkaTimeoutError
 from ottla.model import TopicPartition
 from ottla.records.batch import iter_headers
+from ottla.storage.files.storage_error import storage_error
+from ottla.storage.log.log import Log
 
 LOG = f"{0:020d}.log"
 BATCHES = 6
@@ -220,3 +224,27 @@ def join(running: Broker, group: str) -> None:
             assert time.monotonic() < deadline
             consumer.poll(timeout=0.2)
         consumer.commit()
+
+
+def test_who_was_refused_until_the_time_was_over_is_told_what_was_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Broker(tmp_path) as running:
+        with Producer(bootstrap_servers=running.bootstrap_servers) as producer:
+            producer.send("t", b"value").result(PATIENCE)
+        join(running, "g")
+    open_log = Log.open
+
+    def denied(folder: Path, *given: Any, **more: Any) -> Log:
+        if folder.name == "t-0" or folder.name.startswith("__consumer_offsets-"):
+            raise storage_error(f"cannot open the log in {folder}", PermissionError(EACCES, "Permission denied"))
+        return open_log(folder, *given, **more)
+
+    monkeypatch.setattr(Log, "open", denied)
+    with Broker(tmp_path) as running, Consumer(bootstrap_servers=running.bootstrap_servers, group_id="g") as consumer:
+        with pytest.raises(KafkaTimeoutError, match=r"^no offset of t-0 within 3 s: KAFKA_STORAGE_ERROR$"):
+            consumer.end_offsets([T0], timeout=3)
+        with pytest.raises(
+            KafkaTimeoutError, match=r"not found within 3 s: COORDINATOR_[A-Z_]+: the committed offsets"
+        ):
+            consumer.committed([T0], timeout=3)

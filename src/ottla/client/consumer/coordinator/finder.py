@@ -69,20 +69,25 @@ class CoordinatorFinder:
         self._asking.add_done_callback(self._handle)
         return FOREVER
 
-    def await_node(self, deadline: Deadline, what: str) -> Steps[Node]:
-        """The coordinator, looked up while the caller waits; KafkaTimeoutError names what could not be done."""
+    def await_node(self, deadline: Deadline, what: str, refused: Exception | None = None) -> Steps[Node]:
+        """The coordinator, looked up while the caller waits; KafkaTimeoutError names what could not be done.
+
+        `refused` is what it said when it was asked last.
+        """
         while self.node is None:
             now = self._clock.monotonic()
             wait = self.ensure(now)
             if now >= deadline.at:
-                raise self.late(deadline, what)
+                raise self.late(deadline, what, refused)
             yield min(wait, deadline.at - now)
         return self.node
 
-    def late(self, deadline: Deadline, what: str) -> KafkaTimeoutError:
+    def late(self, deadline: Deadline, what: str, refused: Exception | None = None) -> KafkaTimeoutError:
         """The error of somebody who has waited for the coordinator in vain."""
         if not self._client.metadata.version:
             return self._client.client.unavailable(deadline.span * 1000, "default.api.timeout.ms, or the call's own")
+        if refused is not None:
+            return KafkaTimeoutError(f"{what} within {deadline.span:g} s: {refused}")
         return KafkaTimeoutError(
             f"{what} within {deadline.span:g} s: the coordinator of group {self._config.group_id!r} did not answer; "
             f"{self._client.client.trouble()}"

@@ -79,11 +79,12 @@ class CommittedOffsets:
         deadline = Deadline.after(timeout, self._clock.monotonic())
         what = "the committed offsets were not found"
         attempts = 0
+        error: Exception | None = None
         while partitions:
-            node = yield from self._finder.await_node(deadline, what)
+            node = yield from self._finder.await_node(deadline, what, error)
             future = self._send(node, partitions)
             if not (yield from self._client.until(future.done, deadline.at)):
-                raise self._finder.late(deadline, what)
+                raise self._finder.late(deadline, what, error)
             error = future.exception(0)
             if error is None:
                 return future.result(0)

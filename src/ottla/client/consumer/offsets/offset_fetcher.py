@@ -72,11 +72,12 @@ class OffsetFetcher:
         deadline = Deadline.after(timeout, started)
         found: dict[TopicPartition, OffsetAndTimestamp] = {}
         left = dict(timestamps)
-        attempts = 0
+        attempts, why = 0, ""
         for topic in {tp.topic for tp in left}:
             self._client.metadata.want(topic, started)
         while left:
-            why = yield from self._ask(left, found, deadline)
+            # The last question has no time to be answered: what was said before counts.
+            why = (yield from self._ask(left, found, deadline)) or why
             left = {tp: timestamp for tp, timestamp in left.items() if tp not in found}
             if left:
                 attempts += 1
@@ -86,7 +87,7 @@ class OffsetFetcher:
     def _ask(
         self, timestamps: dict[TopicPartition, int], found: dict[TopicPartition, OffsetAndTimestamp], deadline: Deadline
     ) -> Steps[str]:
-        """One round: fill `found` with what is answered; returns why the rest is not."""
+        """One round: fill `found` with what is answered; returns why the rest is not, nothing where no answer came."""
         asked, leaderless = questions(
             self._client.metadata.cluster, timestamps, self._isolation_level, self._request_timeout_ms
         )
@@ -94,7 +95,7 @@ class OffsetFetcher:
         futures = [self._client.send(node, request) for node, request, _ in asked]
         for future in futures:
             if not (yield from self._client.until(future.done, deadline.at)):
-                return self._client.client.trouble()
+                return ""
             findings = findings_of(future)
             for tp, code in findings.fatal.items():
                 raise error_for(code, f"the offset of {tp} at timestamp {timestamps[tp]}")
@@ -132,7 +133,8 @@ class OffsetFetcher:
         if not self._client.metadata.knows_more_than_bootstrap():  # none has answered, or none does any more
             setting = "default.api.timeout.ms, or the call's own timeout"
             return self._client.client.unavailable(deadline.span * 1000, setting)
-        return KafkaTimeoutError(f"no offset of {', '.join(map(str, left))} within {deadline.span:g} s: {why}")
+        reason = why or self._client.client.trouble()
+        return KafkaTimeoutError(f"no offset of {', '.join(map(str, left))} within {deadline.span:g} s: {reason}")
 
     def _handle_reset(
         self, tps: list[TopicPartition], wanted: Mapping[TopicPartition, int], done: Future[ClientResponse]
