@@ -157,6 +157,49 @@ def test_a_folder_in_the_place_of_partition_metadata_costs_that_partition(direct
     assert served(copy) == ALL
 
 
+@pytest.mark.parametrize("name", ["00000000000000000000.log", "leader-epoch-checkpoint"])
+def test_a_folder_in_the_place_of_a_file_of_the_log_costs_that_partition_until_it_is_moved(
+    directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    kept = (copy / "t-0" / name).rename(tmp_path / "kept")
+    (copy / "t-0" / name).mkdir()
+    assert served(copy) == {"t": CORRUPT, "u": RECORDS}
+    (line,) = [message for message in caplog.messages if "out of service" in message]
+    assert line.startswith(f"t-0 is out of service: {copy / 't-0' / name} is a folder, where a file belongs; ")
+    assert main(["log", "repair", str(copy), "--topic-partition", "t-0", "--execute"]) == 0
+    assert (copy / "t-0" / f"{name}.damaged").is_dir()
+    kept.rename(copy / "t-0" / name)
+    assert served(copy) == ALL
+
+
+def test_a_folder_is_found_after_a_clean_stop_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        assert wire.produce("t", b"d").error_code == 0
+    (tmp_path / "t-0/leader-epoch-checkpoint").unlink()
+    (tmp_path / "t-0/leader-epoch-checkpoint").mkdir()
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        for _ in range(2):
+            assert records_of(wire, "t") == CORRUPT
+    assert [message.partition(";")[0] for message in caplog.messages if "t-0" in message] == [
+        f"t-0 is out of service: {tmp_path / 't-0/leader-epoch-checkpoint'} is a folder, where a file belongs"
+    ]
+
+
+@pytest.mark.parametrize("name", ["meta.properties", "recovery-point-offset-checkpoint", ".kafka_cleanshutdown"])
+def test_a_folder_in_the_place_of_a_directory_s_own_file_is_a_sentence(
+    directory: Path, tmp_path: Path, name: str
+) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    (copy / name).unlink(missing_ok=True)
+    (copy / name).mkdir()
+    assert served(copy) == (
+        f"data directory {copy} cannot be used: {copy / name} is a folder, where a file belongs; "
+        "move that folder away or choose another directory"
+    )
+
+
 def test_a_folder_in_the_place_of_the_metadata_s_log_is_a_sentence(directory: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     (copy / METADATA).unlink()

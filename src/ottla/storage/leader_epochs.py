@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from ottla.storage.files.checkpoint import read_rows, text_of, write_rows
+from ottla.storage.files.checkpoint import read_numbers, text_of, write_rows
 from ottla.storage.files.durable import write_file
 from ottla.storage.files.storage_error import storage_error
 
@@ -95,7 +95,7 @@ class LeaderEpochs:
 
     def _load(self) -> Entries | None:
         try:
-            return [(int(epoch), int(offset)) for epoch, offset in read_rows(self._path)]
+            return [(epoch, offset) for epoch, offset in read_numbers(self._path, 2)]
         except FileNotFoundError:
             return None
         except ValueError as error:

@@ -33,6 +33,7 @@ from ottla.storage.segments.log_folder import (
     LOG_NAME,
     METADATA_FILE,
     has_segments,
+    misplaced_folders,
     partition_of,
     read_topic_id,
     write_topic_id,
@@ -87,6 +88,7 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
         folder = PartitionFolder(directory, partition)
         if partition in folders:
             topic_id = topic_ids.get(partition.topic)
+            yield from of_folders(folder)
             yield from of_log(folder)
             yield from of_identity(folder, topic_id)
             yield from of_nothing(folder, topic_id, known.get(partition, 0))
@@ -96,9 +98,21 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
             yield Repair(partition, fault, "let the partition begin anew, at offset 0", anew)
 
 
+def of_folders(folder: PartitionFolder) -> Iterator[Repair]:
+    """Folders that have the name of a file of the log."""
+    for path in misplaced_folders(folder.folder):
+        aside = free(path)
+        yield Repair(folder.partition, f"{path} is a folder", f"move it to {aside}", partial(move, path, aside))
+
+
+def move(path: Path, aside: Path) -> None:
+    path.rename(aside)
+    sync_path(path.parent)
+
+
 def of_log(folder: PartitionFolder) -> Iterator[Repair]:
     """Damage in the segments of a partition."""
-    paths = sorted(path for path in folder.folder.iterdir() if LOG_NAME.fullmatch(path.name))
+    paths = sorted(path for path in folder.folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file())
     bases = [int(path.name[:20]) for path in paths]
     segments = list(zip(paths, [*bases[1:], INT64_MAX], strict=False))
     epochs, state = epochs_in(segments), ProducerState()

@@ -118,3 +118,8 @@ def remedy(folder: Path) -> str:
     """How a person sets damage in a partition's folder aside."""
     command = f"ottla log repair {folder.parent} --topic-partition {folder.name}"
     return f"to set the damage aside stop the broker and run: {command} --execute"
+
+
+def folder_in_place(of: Path) -> OutOfServiceError:
+    """A folder has the name of a partition's file, which is given."""
+    return OutOfServiceError(f"{of} is a folder, where a file belongs; {remedy(of.parent)}")

@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 from ottla.kafka_id import text_of
-from ottla.storage.batches.damage import OutOfServiceError, remedy
+from ottla.storage.batches.damage import OutOfServiceError, folder_in_place, remedy
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.segments.log_folder import METADATA_FILE, read_topic_id
 
@@ -16,9 +16,7 @@ def says_whose(folder: Path, topic_id: uuid.UUID) -> bool:
     try:
         found = read_topic_id(folder)
     except IsADirectoryError as error:
-        raise OutOfServiceError(
-            f"{folder / METADATA_FILE} is a folder, where a file belongs; {remedy(folder)}"
-        ) from error
+        raise folder_in_place(folder / METADATA_FILE) from error
     except OSError as error:
         raise storage_error(f"no topic id for {folder}", error) from error
     except ValueError as error:

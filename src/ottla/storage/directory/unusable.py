@@ -11,5 +11,10 @@ class UnusableError(ConfigError):
     """The system does not let us use a directory."""
 
     def __init__(self, path: Path, error: OSError) -> None:
-        self.reason = "it is a file" if isinstance(error, FileExistsError) else str(error.strerror)
-        super().__init__(f"data directory {path} cannot be used: {self.reason}; choose another or mend its permissions")
+        self.reason, remedy = str(error.strerror), "choose another or mend its permissions"
+        if isinstance(error, FileExistsError):
+            self.reason = "it is a file"
+        elif isinstance(error, IsADirectoryError):
+            self.reason = f"{error.filename} is a folder, where a file belongs"
+            remedy = "move that folder away or choose another directory"
+        super().__init__(f"data directory {path} cannot be used: {self.reason}; {remedy}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ottla.model import TopicPartition
@@ -18,15 +18,34 @@ def read_rows(path: Path) -> list[list[str]]:
 
     An empty file has none: Kafka leaves such of what it never had anything to write into.
     """
-    lines = path.read_text(encoding="utf-8").splitlines()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text: it has byte 0x{error.object[error.start]:02x} at {error.start}") from None
     if not lines:
         return []
     if len(lines) < 2 or lines[0] != VERSION:
         raise ValueError(f"{path} does not begin with version {VERSION}")
     rows = [line.split() for line in lines[2:]]
-    if len(rows) != int(lines[1]):
+    if str(len(rows)) != lines[1].strip():
         raise ValueError(f"{path} announces {lines[1]} rows and has {len(rows)}")
     return rows
+
+
+def read_numbers(path: Path, count: int) -> list[list[int]]:
+    """The rows of a checkpoint that has so many whole numbers in each; ValueError where it has not."""
+    return [numbers_in(path, row, count) for row in read_rows(path)]
+
+
+def numbers_in(path: Path, words: Sequence[str], count: int) -> list[int]:
+    """The words of a row, or of its end, as numbers."""
+    try:
+        numbers = [int(word) for word in words]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count:
+        raise ValueError(f"{path} has {' '.join(words)!r} where {count} whole numbers belong")
+    return numbers
 
 
 def write_rows(path: Path, rows: Iterable[Iterable[object]], *, sync: bool = True) -> None:
@@ -43,7 +62,8 @@ def text_of(rows: Iterable[Iterable[object]]) -> str:
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
     """One offset for each partition; none where the file is missing or damaged, which costs only a longer scan."""
     try:
-        return {TopicPartition(topic, int(number)): int(offset) for topic, number, offset in read_rows(path)}
+        rows = [(row, numbers_in(path, row[1:], 2)) for row in read_rows(path)]
+        return {TopicPartition(row[0], number): offset for row, (number, offset) in rows}
     except FileNotFoundError:
         return {}
     except ValueError as error:

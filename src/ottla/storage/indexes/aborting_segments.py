@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from ottla.storage.files.checkpoint import read_rows, write_rows
+from ottla.storage.files.checkpoint import read_numbers, write_rows
 
 FILE_NAME = "aborting-segments"
 LOG = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 def read_aborting(directory: Path) -> set[int]:
     """The base offsets that are noted; none where there is no file, or where it is damaged."""
     try:
-        return {int(base_offset) for (base_offset,) in read_rows(directory / FILE_NAME)}
+        return {base_offset for (base_offset,) in read_numbers(directory / FILE_NAME, 1)}
     except FileNotFoundError:
         return set()
     except (OSError, ValueError) as error:

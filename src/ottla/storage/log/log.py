@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT64_MAX, Buffer, FileSlice, OffsetAndTimestamp
-from ottla.storage.batches.damage import DamagedLogError
+from ottla.storage.batches.damage import DamagedLogError, folder_in_place
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.leader_epochs import LeaderEpochs
@@ -38,7 +38,7 @@ from ottla.storage.recovery.epoch_check import true_epochs
 from ottla.storage.recovery.log_loader import LogLoader, Recovery, recover_from
 from ottla.storage.recovery.producer_recovery import ProducerRecovery, begin_recovery, recover_producers
 from ottla.storage.recovery.transaction_check import aborted_transactions
-from ottla.storage.segments.log_folder import find_segments, remove_folder
+from ottla.storage.segments.log_folder import find_segments, misplaced_folders, remove_folder
 from ottla.storage.segments.retention import deletable
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import SegmentList
@@ -100,6 +100,8 @@ class Log(LogEnd):
             log.replicated = committed is not None
             found = log._resume(recovery_point, now_ms) if clean else log._recover(recovery_point, now_ms)
             log.producers, log._snapshots.latest = found.state, found.latest
+        except IsADirectoryError as error:
+            raise folder_in_place(next(iter(misplaced_folders(directory)), directory)) from error
         except OSError as error:
             raise storage_error(f"cannot open the log in {directory}", error) from error
         active = log.segments[-1]

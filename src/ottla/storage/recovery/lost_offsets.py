@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ottla.storage.batches.sound_walk import Found, Unsound
-from ottla.storage.files.checkpoint import read_rows, write_rows
+from ottla.storage.files.checkpoint import read_numbers, write_rows
 
 FILE_NAME = "lost-offsets"
 LOG = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Lost(NamedTuple):
 def read_lost(directory: Path) -> list[Lost]:
     """The stretches of a log, in order; none where there is no file, or where it is damaged."""
     try:
-        return sorted(Lost(int(first), int(following)) for first, following in read_rows(directory / FILE_NAME))
+        return sorted(Lost(*numbers) for numbers in read_numbers(directory / FILE_NAME, 2))
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -11,11 +12,14 @@ from pathlib import Path
 
 from ottla.kafka_id import id_of, text_of
 from ottla.model import TopicPartition
+from ottla.storage import leader_epochs
 from ottla.storage.files.durable import replace_file, sync_path
 from ottla.storage.segments import swap
 
 METADATA_FILE = "partition.metadata"
 LOG_NAME = re.compile(r"\d{20}\.log")
+FILE_NAME = re.compile(r"\d{20}\.(log|index|timeindex|txnindex|snapshot)|leader-epoch-checkpoint")
+"""What the log of a partition has beside its identity."""
 PARTITION_NAME = re.compile(r"(.+)-(\d+)")
 DELETED_NAME = re.compile(r".+-\d+\.[0-9a-f]{32}-delete")
 LEFTOVERS = (".deleted", ".tmp")
@@ -27,6 +31,8 @@ NAME_BYTES = 255
 def find_segments(directory: Path) -> dict[int, int]:
     """Sizes of the segments by base offset, in order; what a crash left half done is removed."""
     names = {entry.name: entry for entry in os.scandir(directory)}
+    if (epochs := names.get(leader_epochs.FILE_NAME)) is not None and epochs.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), epochs.path)  # which is read much later
     if swap.recover(directory, names):
         names = {entry.name: entry for entry in os.scandir(directory)}
     for name in names:
@@ -35,6 +41,11 @@ def find_segments(directory: Path) -> dict[int, int]:
             (directory / name).unlink(missing_ok=True)
     logs = sorted(name for name in names if LOG_NAME.fullmatch(name))
     return {int(name[:20]): names[name].stat().st_size for name in logs}
+
+
+def misplaced_folders(directory: Path) -> list[Path]:
+    """Folders that have the name of a file of the log."""
+    return sorted(path for path in directory.iterdir() if FILE_NAME.fullmatch(path.name) and path.is_dir())
 
 
 def has_segments(directory: Path) -> bool:
