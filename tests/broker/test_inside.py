@@ -205,6 +205,46 @@ def test_segments_are_shown_and_the_cleaner_told_of(looking: Looking, wire: Wire
     assert sum(segment["size_bytes"] for segment in log["segments"]) == log["size_bytes"]
 
 
+def test_a_segment_that_begins_is_told(looking: Looking, wire: Wire) -> None:
+    wire.create("orders", segment_bytes=1 << 20)
+    wire.ask(produce("orders", keyed([(b"k", b"x")])), 11)
+    looking.until(lambda seen: any(log["partition"] == "orders-0" for log in seen["partitions"]))
+    for _ in range(3):
+        wire.ask(produce("orders", keyed([(b"k", b"x" * (1 << 19))])), 11)
+    rolled = looking.until_told("SegmentRolled", "orders-0: a new segment begins at offset ")
+    assert 0 < rolled["facts"]["base_offset"] < 4
+
+
+def test_copies_that_are_in_sync_no_more_are_told(looking: Looking, broker: Broker, wire: Wire) -> None:
+    wire.create("orders")
+    wire.ask(produce("orders", keyed([(b"k", b"v")])), 11)
+    for partition_epoch, in_sync in enumerate([{ME, OTHER}, {ME}]):
+        assignment = Assignment(ME, EPOCH, partition_epoch, (ME, OTHER), frozenset(in_sync), 1)
+
+        def lead(node: Any, to: Assignment = assignment) -> None:
+            node.lead(node.partitions.find("orders", 0), to, ALL)
+
+        in_loop(broker, lead)
+        looking.until(lambda seen, now=in_sync: copies_in_sync(seen) == now - {ME})
+    changed = looking.until_told("InSyncChanged")
+    assert (changed["facts"]["before"], changed["facts"]["now"]) == ([ME, OTHER], [ME])
+    assert changed["text"] == f"orders-0: in sync are {ME} (without {OTHER})"
+
+
+def copies_in_sync(seen: dict[str, Any]) -> set[int]:
+    """Other brokers' copies of the one topic."""
+    copies = [copy for log in seen["partitions"] if log["partition"] == "orders-0" for copy in log["replicas"]]
+    return {copy["broker"] for copy in copies if copy["in_sync"]} if copies else {-1}
+
+
+def test_who_asked_how_often_is_shown(looking: Looking, broker: Broker) -> None:
+    with Admin({**broker.client_settings(), "client.id": "asker"}) as admin:
+        admin.create_topics([NewTopic("orders")])
+        seen = looking.until(lambda seen: any(each["client_id"] == "asker" for each in seen["clients"]))
+    (asker,) = [each for each in seen["clients"] if each["client_id"] == "asker"]
+    assert asker["requests"] >= 2  # which versions there are, and the topic
+
+
 def test_how_long_answers_took_is_shown_by_their_api(looking: Looking, wire: Wire) -> None:
     wire.create("orders")
     wire.ask(produce("orders", keyed([(b"k", b"v")])), 11)

@@ -5,7 +5,7 @@ Taken in the broker's loop at the moment in which somebody asks; only requests a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ottla.broker.node import BrokerNode
@@ -44,9 +44,13 @@ def one(name: str, kind: str, meaning: str, value: float) -> Figure:
 
 
 def of_broker(
-    node: BrokerNode, requests: Mapping[int, int], latencies: Latencies, connections: Mapping[str, int]
+    node: BrokerNode,
+    requests: Mapping[int, int],
+    clients: Iterable[tuple[str, int]],
+    latencies: Latencies,
+    connections: Mapping[str, int],
 ) -> Iterator[Figure | Histogram]:
-    """All of a broker's; `requests` by the key of their API, `connections` by their listener."""
+    """All of a broker's; `requests` by the key of their API, `clients` by their id, `connections` by their listener."""
     yield from of_replicas(node)
     yield from of_logs(node)
     yield Figure(
@@ -55,6 +59,13 @@ def of_broker(
         "Requests that came, by their API.",
         ("request",),
         [((APIS[key].name,), count) for key, count in sorted(requests.items()) if key in APIS],
+    )
+    yield Figure(
+        "kafka_network_request_metrics_requests_by_client",
+        COUNTER,
+        "Requests that came, by the client id; of more than a hundred clients the later ones are told together.",
+        ("client_id",),
+        [((client,), count) for client, count in clients],
     )
     yield Histogram(
         "kafka_network_request_metrics_total_time_seconds",

@@ -23,6 +23,7 @@ from ottla.broker.node import BrokerNode
 from ottla.broker.plain_way import PlainWay
 from ottla.broker.requests import request_log
 from ottla.broker.requests.call import Call, HangUp, Outcome
+from ottla.broker.requests.client_counts import CLIENT_ID, ClientCounts
 from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.latencies import Latencies
 from ottla.broker.requests.reading import read_request
@@ -69,18 +70,22 @@ class RequestHandler:
         self._corked: list[Hashable] = []
         self.counts: Counter[int] | None = None
         """Of requests, by the key of their API, where somebody reads them."""
+        self.clients: ClientCounts | None = None
+        """The same by their client."""
         self._latencies: Latencies | None = None
         self.plain_way = PlainWay(node, memory, selector.send, connections.hang_up, self._note_answer, self)
 
-    def measure(self, counts: Counter[int], latencies: Latencies) -> None:
+    def measure(self, counts: Counter[int], clients: ClientCounts, latencies: Latencies) -> None:
         """Count and time what comes from now on."""
-        self.counts, self._latencies, self.plain_way.latencies = counts, latencies, latencies
+        self.counts, self.clients = counts, clients
+        self._latencies = self.plain_way.latencies = latencies
 
     def receive(self, connection: Connection, frame: memoryview, now: float) -> None:
         """Handle a frame, or put it behind those before it."""
         connection.last_active = now
-        if self.counts is not None and len(frame) > 1:
+        if self.counts is not None and self.clients is not None and len(frame) >= CLIENT_ID:
             self.counts[frame[0] << 8 | frame[1]] += 1
+            self.clients.note(frame)
         # One request at a time: an answer must not overtake another's, and what a client may make us hold is bounded
         # by not reading on.
         if connection.pending or not self._may_go_on(connection, frame):

@@ -17,6 +17,7 @@ from ottla.compiled import warn_if_uncompiled
 if TYPE_CHECKING:
     from ottla.broker.inside.window import Window
     from ottla.broker.metrics_page import MetricsPage
+    from ottla.broker.requests.client_counts import ClientCounts
     from ottla.broker.requests.latencies import Latencies
 
 INTERRUPTED = 130
@@ -117,21 +118,22 @@ def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) ->
     opens = bool(config.trace_folder) and not config.controls
     if page is None and not opens:
         return None
+    from ottla.broker.requests.client_counts import ClientCounts
     from ottla.broker.requests.latencies import Latencies
 
-    latencies = Latencies()
+    latencies, clients = Latencies(), ClientCounts()
     if not config.controls:
-        server.handler.measure(Counter(), latencies)
+        server.handler.measure(Counter(), clients, latencies)
     if page is not None:
         show_page(page, server, config, latencies)
-    return window_of(server, config, latencies) if opens else None
+    return window_of(server, config, latencies, clients) if opens else None
 
 
-def window_of(server: Any, config: BrokerConfig, latencies: Latencies) -> Window:
+def window_of(server: Any, config: BrokerConfig, latencies: Latencies, clients: ClientCounts) -> Window:
     from ottla.broker.inside.window import Window
 
     count = lambda: len(server.connections.by_channel)  # noqa: E731
-    return Window(config.trace_folder, server.node, latencies, server.call_soon, count)
+    return Window(config.trace_folder, server.node, latencies, clients, server.call_soon, count)
 
 
 def show_page(page: MetricsPage, server: Any, config: BrokerConfig, latencies: Latencies) -> None:
@@ -143,7 +145,8 @@ def show_page(page: MetricsPage, server: Any, config: BrokerConfig, latencies: L
             return list(of_controller(server.driver.raft))
         listeners = Counter(each.listener for each in server.connections.by_channel.values())
         own = of_controller(server.controller.driver.raft) if config.combines else ()
-        return [*of_broker(server.node, server.handler.counts, latencies, listeners), *own]
+        counts, clients = server.handler.counts, server.handler.clients.by_client()
+        return [*of_broker(server.node, counts, clients, latencies, listeners), *own]
 
     page.show(server.call_soon, figures)
 

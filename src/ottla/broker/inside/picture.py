@@ -14,6 +14,7 @@ from ottla.broker.inside.log_views import partition_view
 from ottla.broker.inside.views import (
     BrokerSnapshot,
     CleanerView,
+    ClientView,
     DirtyView,
     GroupView,
     PartitionView,
@@ -21,6 +22,7 @@ from ottla.broker.inside.views import (
     WaitView,
 )
 from ottla.broker.node import BrokerNode
+from ottla.broker.requests.client_counts import ClientCounts
 from ottla.broker.requests.latencies import Latencies
 from ottla.coordination.groups.consumer.member import TopicIdPartition
 from ottla.coordination.groups.events import AlarmName
@@ -33,16 +35,20 @@ MOST_LOOKED_AT = 500
 """Groups among which those are looked for that are not at rest."""
 MOST_PARTITIONS = 24
 MOST_DIRTY = 24
+MOST_CLIENTS = 20
 
 
 class Picture:
     """Takes them one after the other, and remembers which logs have changed of late: these are shown."""
 
-    def __init__(self, node: BrokerNode, causes: Mapping[str, str], latencies: Latencies) -> None:
+    def __init__(
+        self, node: BrokerNode, causes: Mapping[str, str], latencies: Latencies, clients: ClientCounts
+    ) -> None:
         self._node = node
         self._causes = causes
         """Why each group was shared out last."""
         self._latencies = latencies
+        self._clients = clients
         self._ends: OrderedDict[TopicPartition, int] = OrderedDict()
         """Where each log ended; what changed last stands last."""
 
@@ -61,6 +67,7 @@ class Picture:
             len(self._ends) - len(partitions),
             self._cleaner(now),
             tuple(request_views(self._latencies)),
+            tuple(ClientView(*each) for each in islice(self._clients.by_client(), MOST_CLIENTS)),
             connections,
         )
 

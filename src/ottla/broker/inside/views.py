@@ -111,6 +111,13 @@ class RequestView(NamedTuple):
     p99_ms: float | None
 
 
+class ClientView(NamedTuple):
+    """How many requests came from one client since the broker began."""
+
+    client_id: str
+    requests: int
+
+
 class BrokerSnapshot(NamedTuple):
     """All of it, the longest lists cut."""
 
@@ -123,4 +130,5 @@ class BrokerSnapshot(NamedTuple):
     more_partitions: int
     cleaner: CleanerView
     requests: tuple[RequestView, ...]
+    clients: tuple[ClientView, ...]
     connections: int

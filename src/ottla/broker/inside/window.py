@@ -6,10 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ottla.broker.inside.log_changes import LogChanges
 from ottla.broker.inside.picture import Picture
 from ottla.broker.inside.views import BrokerSnapshot
 from ottla.broker.loop_call import NotInTime, call_in_loop
 from ottla.broker.node import BrokerNode
+from ottla.broker.requests.client_counts import ClientCounts
 from ottla.broker.requests.latencies import Latencies
 from ottla.coordination.groups.classic.notes import Assigned, Emptied, RebalanceStarted, Stabilized
 from ottla.coordination.groups.classic.state import ClassicGroupState
@@ -52,6 +54,7 @@ class Window:
         folder: str,
         node: BrokerNode,
         latencies: Latencies,
+        clients: ClientCounts,
         call_soon: Callable[[Callable[[], None]], None],
         connections: Callable[[], int],
     ) -> None:
@@ -59,7 +62,8 @@ class Window:
         self._call_soon = call_soon
         self._connections = connections
         self._causes: OrderedDict[str, str] = OrderedDict()
-        self._picture = Picture(node, self._causes, latencies)
+        self._picture = Picture(node, self._causes, latencies, clients)
+        self._log_changes = LogChanges()
         self._last: BrokerSnapshot | None = None
         self._closed = False
         self.events = node.waiting.events = node.cleaning.events = EventStream(node.clock)
@@ -84,6 +88,10 @@ class Window:
         return self._last
 
     def _take(self) -> BrokerSnapshot:
+        node = self._node
+        opened = [each for each in node.partitions if each.opened_log is not None and each.fault is None]
+        for event in self._log_changes.look(opened, node.clock.monotonic()):
+            self.events.tell(event)
         return self._picture.take(self._connections())
 
     def _noted(self, note: Any) -> None:

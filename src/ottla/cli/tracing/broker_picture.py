@@ -90,9 +90,11 @@ def cleaner_line(cleaner: Mapping[str, Any]) -> str:
 
 
 def request_lines(seen: Mapping[str, Any]) -> list[str]:
-    """The APIs that are asked most, each with what 99 of 100 answers took at most."""
+    """The APIs that are asked most, each with what 99 of 100 answers took at most, and who asks most."""
     shown = [
         f"{each['api']} {each['answers']}" + ("" if each["p99_ms"] is None else f" ≤ {each['p99_ms']:g} ms")
         for each in seen["requests"][:3]
     ]
-    return [counted(seen["connections"], "connection"), *(shown or ["no answer yet"])]
+    asked = [f"{each['client_id'] or 'no client id'}: {each['requests']}" for each in seen["clients"][:2]]
+    of_clients = [f"by client {', '.join(asked)}"] if asked else []
+    return [counted(seen["connections"], "connection"), *(shown or ["no answer yet"]), *of_clients]

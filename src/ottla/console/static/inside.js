@@ -28,7 +28,7 @@ function insideBroker(seen) {
     replicas: copies(seen.partitions),
     cleaner: [row(seen.cleaner.at === null ? t("at rest") : [el("b", {}, seen.cleaner.at), ` ${t("since")} ${ms(seen.cleaner.since_ms)}`]),
       seen.cleaner.logs.length ? table(["log", "dirty", "from"].map(t), seen.cleaner.logs.map((log) => [log.partition + (log.due ? " *" : ""), percent(log.dirty_ratio), percent(log.least_ratio)])) : row(t("no compacted log was looked at yet"))],
-    served: [row(el("b", {}, seen.connections), ` ${t("connections")}`), latencies(seen.requests)],
+    served: [row(el("b", {}, seen.connections), ` ${t("connections")}`), latencies(seen.requests), askers(seen.clients)],
   };
 }
 
@@ -36,6 +36,8 @@ const more = (count) => (count > 0 ? [row(t("and as many more: "), count)] : [])
 const percent = (share) => `${Math.round(share * 100)} %`;
 const bound = (value) => (value === null ? "> 10 s" : "≤ " + (value < 10 ? `${value} ms` : ms(value)));
 const latencies = (requests) => (requests.length ? table(["API", "answers", "50 %", "95 %", "99 %"].map(t), requests.map((r) => [r.api, r.answers, bound(r.p50_ms), bound(r.p95_ms), bound(r.p99_ms)])) : row(t("nobody has asked yet")));
+
+const askers = (clients) => (clients.length ? table(["client", "requests"].map(t), clients.map((c) => [c.client_id || "–", c.requests])) : "");
 
 function groupRows(group) {
   const until = group.left_ms === null ? "" : `, ${t("goes on in")} ${ms(group.left_ms)}`;
@@ -73,8 +75,8 @@ async function insides(cluster) {
     const live = el("div");
     let before = "";
     follow("live/traced", { name: each.name }, (frame) => {
-      const now = JSON.stringify(frame.snapshot?.requests ?? "");
-      if (frame.snapshot && now !== before) live.replaceChildren(latencies(frame.snapshot.requests));
+      const now = JSON.stringify([frame.snapshot?.requests, frame.snapshot?.clients]);
+      if (frame.snapshot && now !== before) live.replaceChildren(latencies(frame.snapshot.requests), askers(frame.snapshot.clients));
       before = now;
     }, leaving.signal, true);
     return [el("h2", {}, `Answers of ${each.client_id}`), live, el("p", {}, link(`${each.client_id} from inside`, "xray", each.name), ": groups, who waits, logs, copies, the cleaner")];

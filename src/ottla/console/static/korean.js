@@ -16,7 +16,7 @@ const KOREAN = {
   "The parts of the broker": "브로커의 부분들", "no group is in memory": "메모리에 있는 그룹이 없습니다", "nobody waits": "기다리는 요청이 없습니다", "no log is open": "열린 로그가 없습니다",
   "at rest": "쉬는 중", "no compacted log was looked at yet": "아직 살펴본 압축 로그가 없습니다", "no other broker copies what this one leads": "이 브로커가 리더인 파티션을 복제하는 브로커가 없습니다",
   "nobody has asked yet": "아직 요청이 없습니다", "and as many more: ": "그 밖에 더: ", "last shared out: ": "마지막 리밸런스의 원인: ", "goes on in": "다음 단계까지",
-  "request": "요청", "waits for": "기다리는 것", "bytes missing": "모자라는 바이트", "since": "지난 시간", "at most for": "남은 시간", "log": "로그", "dirty": "압축 안 된 비율", "from": "기준",
+  "request": "요청", "requests": "요청 수", "waits for": "기다리는 것", "bytes missing": "모자라는 바이트", "since": "지난 시간", "at most for": "남은 시간", "log": "로그", "dirty": "압축 안 된 비율", "from": "기준",
   "connections": "개의 연결", "answers": "응답 수", "member": "멤버", "partitions": "파티션", "session over in": "세션 만료까지", "leads": "리더", "follows": "팔로워", "epoch": "에포크", "generation": "세대",
   "index entries": "인덱스 항목", "active": "활성", "start": "시작", "stable": "안정 오프셋", "high watermark": "하이 워터마크", "end": "끝", "before": "개 더 앞에",
   "partition": "파티션", "broker": "브로커", "log end": "로그 끝", "behind": "뒤처짐", "for": "시간", "in sync": "동기화", "yes": "예", "no": "아니요",
