@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Event
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,10 +19,11 @@ from ottla.client.admin import (
 )
 from ottla.client.producer import Producer
 from ottla.console.broker_view import brokers_view
+from ottla.console.cluster import Cluster
 from ottla.console.transaction_view import chosen_transactions, transaction_row
 from ottla.errors import KafkaError
 from ottla.model import Node, PartitionInfo, TopicPartition
-from tests.console.conftest import Browser
+from tests.console.conftest import PATIENCE, Browser
 
 
 def test_a_broker_is_shown_with_what_it_leads_and_its_disk(browser: Browser) -> None:
@@ -34,6 +37,24 @@ def test_a_broker_is_shown_with_what_it_leads_and_its_disk(browser: Browser) -> 
     assert directory["bytes"] > 100
     assert 0 < directory["usable"] <= directory["total"]
     assert seen["unseen"] is None
+
+
+def test_disks_and_topics_are_asked_for_at_the_same_time(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, begun = Cluster(broker.client_settings()), Event()
+    disks, topics = cluster.beside.describe_log_dirs, cluster.admin.describe_topics
+
+    def of_disks(*given: Any) -> Any:
+        begun.set()
+        return disks(*given)
+
+    def of_topics(*given: Any) -> Any:
+        assert begun.wait(PATIENCE)
+        return topics(*given)
+
+    monkeypatch.setattr(cluster.beside, "describe_log_dirs", of_disks)
+    monkeypatch.setattr(cluster.admin, "describe_topics", of_topics)
+    assert cluster.brokers()["unseen"] is None
+    cluster.close()
 
 
 def test_a_broker_that_is_not_in_sync_lags_there() -> None:

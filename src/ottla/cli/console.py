@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,10 +49,11 @@ def console(
     host, port = place_of("--listen", listen)
     with read_as_usage():
         given = of_an_admin(client_settings(bootstrap_server, settings))
+        from ottla.console.garbage import spare_the_collector
         from ottla.console.server import Console
 
         served = Console(given, host, port, trace, None if pipelines is None else PipelineDesk(pipelines))
-    gc.freeze()  # what is loaded by now stays: the collector need not walk through it when a page of 10,000 topics is made
+    spare_the_collector()
     served.run(say_ready)
 
 

@@ -6,13 +6,13 @@ the pipe for as long as it lives: however it ends, this ends with it.
 
 from __future__ import annotations
 
-import gc
 import json
 import socket
 import sys
 from threading import Thread
 from typing import Any
 
+from ottla.console.garbage import spare_the_collector
 from ottla.console.server import Console
 
 
@@ -24,7 +24,7 @@ def main() -> None:
         return  # the broker did not become ready
     given: dict[str, Any] = json.loads(line)
     console = Console(given["settings"], host, trace=given["trace"], listener=socket.socket(fileno=int(descriptor)))
-    gc.freeze()
+    spare_the_collector()
     console.run(begin)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -41,12 +42,14 @@ class Cluster:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = {name: value for name, value in settings.items() if name != "default.api.timeout.ms"}
-        self.admin = Admin({**self.settings, "default.api.timeout.ms": PATIENCE_MS})
+        self.admin, self.beside = (Admin({**self.settings, "default.api.timeout.ms": PATIENCE_MS}) for _ in range(2))
+        """The second is for what is asked at the same time as something else: an Admin asks one thing after the other."""
         self._producer: Producer | None = None
 
     def close(self) -> None:
         """Let go of all connections."""
         self.admin.close()
+        self.beside.close()
         if self._producer is not None:
             self._producer.close()
 
@@ -102,10 +105,12 @@ class Cluster:
 
     def brokers(self) -> View:
         """Who leads what, who lags, and what is on the disks; where one broker is silent those stay unseen."""
-        topics = self.admin.describe_topics().values()
         unseen, directories, quorum = None, {}, None
+        with ThreadPoolExecutor(1, "ottla-console") as pool:
+            asked = pool.submit(self.beside.describe_log_dirs)
+            topics = self.admin.describe_topics().values()
         try:
-            directories = self.admin.describe_log_dirs()
+            directories = asked.result()
         except (KafkaError, UnsupportedVersionError) as error:
             unseen = f"the directories cannot be seen: {error}"
         with suppress(KafkaError, UnsupportedVersionError):
