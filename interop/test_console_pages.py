@@ -201,7 +201,8 @@ def looked_into_broker(page: Page) -> None:
 def brokers_with_their_answers(page: Page) -> None:
     shows(page, "#/brokers", "Brokers")
     expect(page.get_by_role("heading", name="Answers of broker 1")).to_be_visible()
-    expect(page.locator("table").last).to_contain_text("Produce")
+    expect(page.locator("table", has_text="answers")).to_contain_text("Produce")
+    expect(page.locator("table").last).to_contain_text("hands")
 
 
 PAGES: dict[str, Callable[[Page], None]] = {
@@ -321,6 +322,8 @@ def test_the_way_of_a_record_is_paused_stepped_saved_and_replayed(
             producer.send("orders", b"on its way").result(60)
         page.get_by_label("every event").check()
         expect(page.locator(".events")).to_contain_text("handed out 1 of orders-")
+        expect(page.locator(".events")).to_contain_text("broker 1: Fetch of eyes waits for")
+        expect(page.locator(".at-broker").first).to_contain_text("at broker 1 it waits for")
         page.get_by_role("button", name="Pause").click()
         clock = page.locator(".clock")
         expect(page.get_by_role("button", name="Go on")).to_have_attribute("aria-pressed", "true")

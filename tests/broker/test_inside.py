@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ottla import Admin, Broker, Consumer, NewTopic, Producer
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.broker.inside.picture import percentile_ms
 from ottla.broker.loop_call import NotInTime, call_in_loop
 from ottla.coordination.replication.assignment import Assignment
@@ -235,6 +235,24 @@ def copies_in_sync(seen: dict[str, Any]) -> set[int]:
     """Other brokers' copies of the one topic."""
     copies = [copy for log in seen["partitions"] if log["partition"] == "orders-0" for copy in log["replicas"]]
     return {copy["broker"] for copy in copies if copy["in_sync"]} if copies else {-1}
+
+
+def test_a_request_that_waits_is_known_by_its_client_s_number_for_it(looking: Looking, broker: Broker) -> None:
+    with Admin(broker.client_settings()) as admin:
+        admin.create_topics([NewTopic("orders")])
+    settings = {**broker.client_settings(), "client.id": "reader", "fetch.max.wait.ms": 400}
+    with Consumer(settings) as consumer:
+        consumer.assign([TopicPartition("orders", 0)])
+        known, waits = set[int](), set[int]()
+        deadline = time.monotonic() + PATIENCE
+        while not known & waits:  # each fetch has its own
+            assert time.monotonic() < deadline, (known, waits)
+            consumer.poll(0.01)
+            in_flight = consumer.snapshot().network.in_flight_requests.values()
+            known |= {each.correlation_id for requests in in_flight for each in requests if each.api == "Fetch"}
+            waits |= {each["correlation_id"] for each in looking.next()["waiting"] if each["client_id"] == "reader"}
+    begun = looking.until_told("WaitBegun", "Fetch of reader waits")
+    assert begun["facts"]["correlation_id"] >= 0
 
 
 def test_who_asked_how_often_is_shown(looking: Looking, broker: Broker) -> None:

@@ -8,12 +8,22 @@ from typing import Any
 from ottla.client.client_response import ClientResponse
 
 Completion = Callable[[ClientResponse], None]
+NOT_SENT = -1
 
 
 class ClientRequest:
     """What to send, to whom, and whom to tell."""
 
-    __slots__ = ("completion", "created", "expect_response", "max_version", "message", "node_id", "timeout_ms")
+    __slots__ = (
+        "completion",
+        "correlation_id",
+        "created",
+        "expect_response",
+        "max_version",
+        "message",
+        "node_id",
+        "timeout_ms",
+    )
 
     def __init__(
         self,
@@ -33,5 +43,7 @@ class ClientRequest:
         """Counted from the moment it is sent."""
         self.completion = completion
         self.expect_response = expect_response
+        self.correlation_id = NOT_SENT
+        """By which its answer is known, and the broker's work for it."""
         self.max_version = max_version
         """The newest version that can carry this message, where that depends on its content."""

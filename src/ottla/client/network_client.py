@@ -255,7 +255,7 @@ class NetworkClient:
         self._selector.connect(node.node_id, node.host, node.port, timeout=timeout, how=how)
 
     def _do_send(self, request: ClientRequest, version: int, now: float) -> None:
-        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        request.correlation_id = self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         parts = encode_request(request.message, version, self._correlation_id, self._client_id)
         deadline = now + request.timeout_ms / 1000
         entry = InFlightRequest(request, api_of(request.message), version, self._correlation_id, deadline, now)

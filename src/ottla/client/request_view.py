@@ -15,6 +15,8 @@ class RequestView(NamedTuple):
 
     api: str
     age_ms: float
+    correlation_id: int
+    """-1 while it has not been sent."""
 
 
 def copied(copy: Callable[[], T]) -> T:
@@ -28,7 +30,9 @@ def copied(copy: Callable[[], T]) -> T:
 
 def views_of(requests: Iterable[ClientRequest], now: float) -> tuple[RequestView, ...]:
     return tuple(
-        RequestView(type(each.message).__name__.removesuffix("Request"), (now - each.created) * 1000)
+        RequestView(
+            type(each.message).__name__.removesuffix("Request"), (now - each.created) * 1000, each.correlation_id
+        )
         for each in requests
     )
 

@@ -13,6 +13,7 @@ class WaitBegun(NamedTuple):
 
     api: str
     client_id: str
+    correlation_id: int
     places: tuple[str, ...]
     """What it waits for: partitions, or a session of them."""
     missing_bytes: int
@@ -27,6 +28,7 @@ class WaitOver(NamedTuple):
 
     api: str
     client_id: str
+    correlation_id: int
     places: tuple[str, ...]
     reached: bool
     """Whether what it waited for has come; otherwise its time is over."""

@@ -75,6 +75,11 @@ class WaitingFetch:
         return "" if self.call is None else self.call.header.client_id or ""
 
     @property
+    def correlation_id(self) -> int:
+        """By which its client knows it; -1 for what a coordinator holds back."""
+        return -1 if self.call is None else self.call.header.correlation_id
+
+    @property
     def places(self) -> tuple[str, ...]:
         """Where it waits, for people; the first few."""
         return tuple(str(each) for each in self.awaited[:MOST_PLACES])
@@ -116,7 +121,9 @@ class Waiting:
         for each in fetch.awaited:
             each.waiting[fetch] = None
         if self.events.active:
-            self.events.tell(WaitBegun(fetch.api, fetch.client_id, fetch.places, fetch.missing_bytes))
+            self.events.tell(
+                WaitBegun(fetch.api, fetch.client_id, fetch.correlation_id, fetch.places, fetch.missing_bytes)
+            )
 
     def discard(self, fetch: WaitingFetch) -> None:
         """Let it wait no more; it is not completed."""
@@ -166,6 +173,8 @@ class Waiting:
 
     def _finish(self, fetch: WaitingFetch) -> None:
         if self.events.active:
-            self.events.tell(WaitOver(fetch.api, fetch.client_id, fetch.places, reached=fetch.is_reached))
+            self.events.tell(
+                WaitOver(fetch.api, fetch.client_id, fetch.correlation_id, fetch.places, reached=fetch.is_reached)
+            )
         self.discard(fetch)
         fetch.complete()

@@ -76,7 +76,8 @@ class Picture:
         for each in self._node.waiting:
             since = None if each.call is None else (now - each.call.received) * 1000
             left = 0.0 if each.timer is None else (each.timer.deadline - now) * 1000
-            yield WaitView(each.api, each.client_id, each.places, max(0, each.missing_bytes), since, max(0.0, left))
+            waits = (each.api, each.client_id, each.correlation_id, each.places)
+            yield WaitView(*waits, max(0, each.missing_bytes), since, max(0.0, left))
 
     def _groups(self, now: float) -> Iterator[GroupView]:
         """Those that are not at rest stand first."""

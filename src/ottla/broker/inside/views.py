@@ -10,6 +10,8 @@ class WaitView(NamedTuple):
 
     api: str
     client_id: str
+    correlation_id: int
+    """The client's number of the request; -1 for what a coordinator holds back."""
     places: tuple[str, ...]
     """What it waits for: partitions, or a session of them."""
     missing_bytes: int

@@ -87,10 +87,11 @@ class Film {
   // Frames, and the one that is shown. It follows the newest unless it is paused.
   constructor({ xray: hello = null, frames = [] }) {
     if (!Array.isArray(frames) || frames.some((f) => !f || !f.snapshot || !Array.isArray(f.events))) throw new Error("its frames are not whole");
-    this.hello = hello; this.frames = frames; this.at = 0; this.paused = false; this.every = false;
+    this.hello = hello; this.frames = frames; this.at = 0; this.paused = false; this.every = false; this.waits = {}; this.heard = [];
   }
 
   async listen(name, signal, path = "live/traced", quiet = false) {
+    if (path === "live/traced") this.listenToBrokers(name, signal);
     await follow(path, { name }, (frame) => {
       if (frame.error) say(frame.error, true);
       else if (frame.ended) quiet || say("this program has ended; what is shown is its last", true);
@@ -99,7 +100,28 @@ class Film {
     }, signal, quiet);
   }
 
+  // What brokers that can be looked into say of this client's requests goes into its frames, joined by client id and correlation id.
+  async listenToBrokers(name, signal) {
+    const { clients } = await ask("traced");
+    const own = clients.find((each) => each.name === name);
+    if (!own || own.kind === "broker") return;
+    for (const each of clients.filter((one) => one.kind === "broker"))
+      follow("live/traced", { name: each.name }, (frame) => frame.snapshot && this.hear(frame, own.client_id), signal, true);
+  }
+
+  hear({ snapshot, events }, client) {
+    const mine = (each) => each.client_id === client && each.correlation_id >= 0;
+    this.waits[snapshot.broker] = snapshot.waiting.filter(mine).map((wait) => ({ ...wait, broker: snapshot.broker }));
+    this.heard.push(...events.filter((event) => mine(event.facts)).map((event) => ({ ...event, text: `broker ${snapshot.broker}: ${event.text}` })));
+  }
+
+  join(frame) {
+    frame.at_broker = Object.fromEntries(Object.values(this.waits).flat().map((wait) => [wait.api + " " + wait.correlation_id, wait]));
+    frame.events = [...frame.events, ...this.heard.splice(0)].sort((one, other) => one.at_ms - other.at_ms);
+  }
+
   add(frame) {
+    if (!("broker" in frame.snapshot)) this.join(frame);
     this.frames.push(frame);
     if (this.frames.length > KEPT) { this.frames.shift(); this.at = Math.max(0, this.at - 1); }
     if (!this.paused) this.at = this.frames.length - 1;
@@ -180,7 +202,7 @@ class Film {
     this.clock.textContent = when(frame.at_ms).slice(11) + (this.at === this.frames.length - 1 ? "" : ` (${this.frames.length - 1 - this.at} frames back)`);
     const touched = new Set(frame.events.flatMap((event) => TOUCHES[event.event] ?? []));
     for (const [id, part] of Object.entries(this.boxes)) part.classList.toggle("busy", touched.has(id));
-    for (const [id, rows] of Object.entries("broker" in seen ? insideBroker(seen) : produces ? insideProducer(seen, this.recent()) : inside(seen, this.recent()))) this.now[id].replaceChildren(...rows);
+    for (const [id, rows] of Object.entries("broker" in seen ? insideBroker(seen) : produces ? insideProducer(seen, this.recent(), frame.at_broker) : inside(seen, this.recent(), frame.at_broker))) this.now[id].replaceChildren(...rows);
     const told = [];
     for (let at = this.at; at >= 0 && told.length < 100; at--) told.push(...this.frames[at].events.filter((e) => this.every || !FREQUENT.has(e.event)).reverse());
     this.events.replaceChildren(...told.slice(0, 100).map((event) => el("li", {}, el("time", {}, when(event.at_ms).slice(11)), " ", event.text)));
@@ -202,12 +224,14 @@ function gauge(label, value, most, text) {
     most === null ? "" : el("meter", { min: 0, max: most, high: most * 0.8, optimum: 0, value: value ?? 0 }));
 }
 
-function requests(byNode, none = "none") {
-  const rows = Object.entries(byNode).flatMap(([node, waiting]) => waiting.map((each) => row(el("b", {}, each.api), ` ${called(Number(node))}, ${ms(each.age_ms)}`)));
+function requests(byNode, none = "none", broker = {}) {
+  const rows = Object.entries(byNode).flatMap(([node, waiting]) => waiting.map((each) => row(el("b", {}, each.api), ` ${called(Number(node))}, ${ms(each.age_ms)}`, atBroker(broker[each.api + " " + each.correlation_id]))));
   return rows.length ? rows : [row(none)];
 }
 
-function inside(seen, events) {
+const atBroker = (wait) => (wait ? el("span", { class: "dim at-broker" }, ` · at broker ${wait.broker} it waits for ${wait.missing_bytes ? size(wait.missing_bytes) + " more" : "others"} of ${wait.places.join(", ")}, ${ms(wait.left_ms)} at most`) : "");
+
+function inside(seen, events, broker) {
   const { fetcher, network, subscription, coordinator, heartbeat } = seen;
   const handed = of(events, "HandedOut").reduce((sum, event) => sum + event.facts.records, 0);
   const polls = of(events, "Polled");
@@ -217,7 +241,7 @@ function inside(seen, events) {
     fetcher: [row("asked: ", fetcher.nodes_with_pending_fetch.map(called).join(", ") || "nobody"),
       gauge("buffer", fetcher.buffered_bytes, fetcher.memory_limit_bytes, `${size(fetcher.buffered_bytes)} of ${size(fetcher.memory_limit_bytes)}`)],
     unsent: requests(network.unsent),
-    inFlight: requests(network.in_flight_requests),
+    inFlight: requests(network.in_flight_requests, "none", broker),
     selector: [row(el("b", {}, answers.length), " answers in the last second"), row(size(answers.reduce((sum, event) => sum + event.facts.size_bytes, 0)), " of records"),
       ...answers.filter((event) => event.facts.error).slice(-2).map((event) => el("p", { class: "bad" }, event.facts.error))],
     completed: some(fetcher.completed_fetches, (each) => row(el("b", {}, each.partition), ` from ${each.offset}: ${each.records} records, ${size(each.size_bytes)}`)),
@@ -227,7 +251,7 @@ function inside(seen, events) {
   };
 }
 
-function insideProducer(seen, events) {
+function insideProducer(seen, events, broker) {
   const { accumulator } = seen;
   const answers = of(events, "ProduceCompleted"), failed = of(events, "BatchFailed"), again = of(events, "Retried");
   const acknowledged = of(events, "Acknowledged").reduce((sum, event) => sum + event.facts.records, 0);
@@ -238,7 +262,7 @@ function insideProducer(seen, events) {
     accumulator: some(accumulator.queues, queue, "nothing waits"),
     sender: [...some(seen.in_flight_batches, queue, "no batch is on its way"), row(el("b", {}, acknowledged), " records acknowledged in the last second"),
       ...again.slice(-2).map((event) => row(event.text)), ...failed.slice(-2).map((event) => el("p", { class: "bad" }, event.text))],
-    produced: [...requests(seen.in_flight_requests), row(el("b", {}, answers.length), " answers in the last second"),
+    produced: [...requests(seen.in_flight_requests, "none", broker), row(el("b", {}, answers.length), " answers in the last second"),
       ...(answers.length ? [row("the slowest after ", ms(Math.max(...answers.map((event) => event.facts.took_ms))))] : [])],
     transaction: seen.transactional_id === null ? [row("no transactional.id")] : [row(el("b", {}, seen.transactional_id)), row(seen.transaction_state)],
   };
