@@ -12,6 +12,7 @@ import pytest
 
 from interop.kafka_tools import Tools
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.cli.main import main
 
 GROUPS = "consumer.group.ConsumerGroupCommand"
 TRANSACTIONS = "TransactionsCommand"
@@ -177,3 +178,17 @@ def test_transactions_are_told_alike(tools: Tools, any_broker: str, topic: str) 
     mine = ours("transactions", "describe-producers", topic, *partition, *at)
     assert mine == theirs(tools, TRANSACTIONS, *at, "describe-producers", "--topic", topic, *partition)
     producer.abort_transaction(PATIENCE)
+
+
+def test_a_share_group_is_said_to_be_one(
+    tools: Tools, apache_kafka: str, group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ("--bootstrap-server", apache_kafka)
+    with Admin(bootstrap_servers=apache_kafka) as admin:
+        admin.create_topics([NewTopic(f"shared-{group}")])
+    reading = ("--topic", f"shared-{group}", "--group", group, "--timeout-ms", "1000")
+    assert tools.run("org.apache.kafka.tools.consumer.ConsoleShareConsumer", *at, *reading).status == 0
+    assert [group, "Share"] in [row[:2] for row in ours("groups", "list", "--type", "share", "--verbose", *at)]
+    assert [group] not in ours("groups", "list", *at)
+    assert main(["groups", "describe", group, *at]) == 1
+    assert f"group '{group}' is a share group" in capsys.readouterr().err

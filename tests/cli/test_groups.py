@@ -11,6 +11,7 @@ import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.cli.main import main
+from ottla.client.admin import GroupListing
 from tests.cli.conftest import start
 
 Captured = pytest.CaptureFixture[str]
@@ -245,3 +246,30 @@ def test_watching_tells_who_comes_and_goes(address: str, group: str, filled: str
     finally:
         watching.kill()
         watching.communicate()
+
+
+SHARED = GroupListing("carriers", "share", "Stable", "Share")
+
+
+@pytest.fixture
+def with_share_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a cluster of Kafka's lists one; brokers of ours have none."""
+    listed = Admin.list_groups
+    monkeypatch.setattr(Admin, "list_groups", lambda admin, **which: [*listed(admin, **which), SHARED])
+
+
+@pytest.mark.usefixtures("with_share_group")
+def test_a_group_of_another_kind_is_counted_listed_where_asked_for_and_not_described(
+    address: str, capsys: Captured
+) -> None:
+    at = ("--bootstrap-server", address)
+    assert main(["groups", "list", *at]) == 0
+    out, err = capsys.readouterr()
+    assert "carriers" not in out.splitlines()
+    assert err == "not shown are groups of other kinds: 1 share (--type lists share and streams)\n"
+    assert main(["groups", "list", "--type", "share", "--verbose", *at]) == 0
+    assert ["carriers", "Share", "Stable"] in [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert main(["groups", "describe", "carriers", *at]) == 1
+    assert capsys.readouterr().err.startswith("ottla: group 'carriers' is a share group, whose members and offsets")
+    assert main(["groups", "describe", "nobody", *at]) == 1
+    assert "there is no group 'nobody'" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ottla.cli.groups import rows as rows_of
+from ottla.cli.groups.kinds import TOOLS, kinds_told, of_consumers
 from ottla.cli.groups.reset import reset_offsets
 from ottla.cli.groups.watch import watch
 from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
@@ -30,7 +31,13 @@ def groups() -> None:
 @groups.command("list")
 @bootstrap_server
 @click.option("--state", "states", metavar="STATE", multiple=True, help="Only groups in this state, such as Empty.")
-@click.option("--type", "types", metavar="TYPE", multiple=True, help="Only groups of this type: classic or consumer.")
+@click.option(
+    "--type",
+    "types",
+    metavar="TYPE",
+    multiple=True,
+    help="Only groups of this type: classic, consumer, share or streams.",
+)
 @click.option("--verbose", is_flag=True, help="With type and state.")
 @json_option
 @settings_option("client")
@@ -42,9 +49,11 @@ def list_groups(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print the names of all consumer groups, one a line."""
+    """Print the names of all consumer groups, one a line; with --type also of those that are not consumers'."""
     with admin_at(bootstrap_server, settings) as admin:
-        found = admin.list_consumer_groups(states=states, types=types)
+        found = admin.list_groups(states=states, types=types)
+    if not TOOLS.keys() & {each.lower() for each in types}:
+        found = of_consumers(found)
     if verbose or in_json:
         show(("GROUP", "TYPE", "STATE"), [(each.group_id, each.type, each.state) for each in found], in_json=in_json)
         return
@@ -78,7 +87,8 @@ def describe(
         raise senseless("--members and --state exclude each other")
     with admin_at(bootstrap_server, settings) as admin:
         known = [each.group_id for each in admin.list_consumer_groups()] if all_groups else names
-        found = list(admin.describe_consumer_groups(known).values())
+        with kinds_told(admin):
+            found = list(admin.describe_consumer_groups(known).values())
         view = state_view if state else members_view if members else offsets_view
         columns, rows = view(admin, found, verbose)
     if not in_json:
