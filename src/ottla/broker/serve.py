@@ -24,9 +24,10 @@ INTERRUPTED = 130
 """The exit status after Ctrl-C, by the custom of shells."""
 FIRST_INTERRUPT = b"ottla broker: stopping; Ctrl-C again ends it at once\n"
 SECOND_INTERRUPT = b"ottla broker: ended at once; the next start checks the logs\n"
-YOUNG_OBJECTS = 10_000
-"""How many new ones the collector waits for. Python's 700 come with each change of a few hundred partitions, and every hundredth time the
-collector walks through all partitions: a quarter of the time that a hand-over of a thousand took."""
+WHOLE_WALKS = 150
+"""How many walks of the collector through middle-aged objects come to one through all that live. Python's 10 were a quarter of the time that a
+hand-over of a thousand partitions took; to let young ones gather instead would stop the loop for a millisecond and more, many times a second.
+"""
 
 
 class Serves(Protocol):
@@ -57,7 +58,7 @@ def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
     server = make_server(config)
     # What is loaded by now stays: the collector need not walk through it again and again.
     gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
+    gc.set_threshold(*gc.get_threshold()[:2], WHOLE_WALKS)
     warn_if_uncompiled()
 
     stopping = False
