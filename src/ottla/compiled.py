@@ -6,6 +6,7 @@ import logging
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from types import ModuleType
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,11 @@ def hot_modules(package: Path | None = None) -> list[Path]:
 def is_compiled(pxd: Path) -> bool:
     """Whether Python will find the compiled form, which it prefers."""
     return any(pxd.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES)
+
+
+def runs_compiled(module: ModuleType) -> bool:
+    """Whether a module that is loaded is its compiled form; where it came from may be an archive, which has no files to look for."""
+    return not str(module.__file__).endswith((".py", ".pyc"))
 
 
 @cache

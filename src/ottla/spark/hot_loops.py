@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ottla.compiled import warn_if_uncompiled
+from ottla.compiled import runs_compiled, warn_if_uncompiled
 from ottla.records import decoder
 
 
 def warn_if_slow() -> None:
     """Once in a process, in its log; a task hardly notices where there is nothing to say."""
-    if str(decoder.__file__).endswith((".py", ".pyc")):
+    if not runs_compiled(decoder):
         warn_if_uncompiled()

@@ -25,6 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from ottla.compiled import runs_compiled
 from ottla.model import Buffer
 from ottla.pipelines.databases import binary_rows
 from ottla.pipelines.databases.binary_rows import HEADER, TRAILER, BinaryField, encode
@@ -50,8 +51,7 @@ NO_BOUNDS = memoryview(b"").cast("i")
 
 def goes_as_it_is(table: Table, columns: Sequence[str], schema: pa.Schema) -> bool:
     """Whether the bytes of all these values are what their columns have; never without compiled loops, which text needs not."""
-    compiled = not str(binary_rows.__file__).endswith((".py", ".pyc"))
-    return compiled and all(has_the_bytes(table, name, schema.field(name).type) for name in columns)
+    return runs_compiled(binary_rows) and all(has_the_bytes(table, name, schema.field(name).type) for name in columns)
 
 
 def has_the_bytes(table: Table, name: str, given: pa.DataType) -> bool:
