@@ -14,13 +14,13 @@ from ottla.errors import ErrorCode, KafkaError, OttlaError
 if TYPE_CHECKING:
     from ottla.client.admin import Admin, GroupListing
 
-OF_CONSUMERS = ("consumer", "")
-"""Protocol types of groups whose members read topics, or which have offsets alone."""
 TOOLS = {"share": "kafka-share-groups", "streams": "kafka-streams-groups"}
 
 
 def of_consumers(found: Sequence[GroupListing]) -> list[GroupListing]:
     """Those of consumers; of which kinds the others are is said on standard error."""
+    from ottla.client.admin.group_calls import OF_CONSUMERS  # loaded by now, for they were listed
+
     others = Counter(each.protocol_type for each in found if each.protocol_type not in OF_CONSUMERS)
     if others:
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
