@@ -454,13 +454,19 @@ def test_without_numbers_only_one_request_at_a_time_keeps_the_order_of_batches_w
     assert all(future.exception(0) is None for future in futures)
 
 
-def test_an_id_that_is_refused_for_good_fails_every_record() -> None:
+def without_an_id() -> Story:
+    """One whose user may write to no topic, and so gets no producer id."""
     story = Story()
     serve = story.serve
     refusal = InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     story.selector.handler = lambda header, request: (
         refusal if isinstance(request, InitProducerIdRequest) else serve(header, request)
     )
+    return story
+
+
+def test_an_id_that_is_refused_for_good_fails_every_record() -> None:
+    story = without_an_id()
     futures = story.send(1, 1)
     story.run()
     for future in futures:
@@ -472,12 +478,7 @@ def test_an_id_that_is_refused_for_good_fails_every_record() -> None:
 
 def test_a_turn_that_fails_records_before_it_waits_ends_at_once_so_that_a_flush_does() -> None:
     """A flush looks again when a turn ends; with nothing left to do the turn would wait for ever."""
-    story = Story()
-    serve = story.serve
-    refusal = InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    story.selector.handler = lambda header, request: (
-        refusal if isinstance(request, InitProducerIdRequest) else serve(header, request)
-    )
+    story = without_an_id()
     (future,) = story.send(1)
     while not future.done():
         story.sender.run_once()
