@@ -70,7 +70,7 @@ def page_of(browser: Browser, url: str, look: Look = WIDE) -> Iterator[Page]:
     page = context.new_page()
     page.set_default_timeout(PATIENCE_MS)
     wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("pageerror", lambda error: wrong.append(error.stack or str(error)))
     page.on("console", lambda told: wrong.append(told.text) if told.type == "error" else None)
     page.on("request", lambda asked: None if asked.url.startswith((url, "blob:")) else wrong.append(asked.url))
     try:
@@ -79,7 +79,8 @@ def page_of(browser: Browser, url: str, look: Look = WIDE) -> Iterator[Page]:
     finally:
         context.close()
     # An answer that is no success is told on the page, as a sentence; the browser notes it, too.
-    assert [text for text in wrong if not text.startswith("Failed to load resource")] == []
+    wrong = [text for text in wrong if not text.startswith("Failed to load resource")]
+    assert not wrong, "\n".join(wrong)  # said here: pytest rewrites the asserts of tests alone
 
 
 def audited(page: Page) -> list[str]:

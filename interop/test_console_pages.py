@@ -234,6 +234,16 @@ def test_every_page_can_be_read_on_every_screen(browser: Browser, console: str, 
         assert {name: found for name, found in wrong.items() if found} == {}
 
 
+def test_a_page_that_is_left_while_it_still_asks_says_nothing(browser: Browser, console: str) -> None:
+    with page_of(browser, console) as page:
+        shows(page, "#/xray", "X-ray")
+        page.route("**/api/traced?*", lambda route: None)  # asked, and never answered
+        with page.expect_request("**/api/traced?*"):
+            page.get_by_role("link", name="eyes").click()
+        shows(page, "#/topics", "Topics")
+        expect(page.locator("#said")).to_have_text("")
+
+
 def tab_to(page: Page, role: str, name: str) -> None:
     """Press Tab until that is where the keyboard is; what has it shows so."""
     wanted = page.get_by_role(role, name=name, exact=True)  # type: ignore[arg-type]

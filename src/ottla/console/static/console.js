@@ -29,6 +29,7 @@ function table(headings, rows) {
 
 const link = (text, ...parts) => el("a", { href: "#/" + parts.map(encodeURIComponent).join("/") }, text);
 const say = (text, bad = false) => { said.textContent = text; said.className = bad ? "bad" : ""; };
+const tell = (error) => { if (error.name !== "AbortError") say(error.message, true); }; // who has left the page is told nothing
 const field = (label, name, attributes = {}) => el("label", {}, label, el("input", { name, ...attributes }));
 const choice = (label, name, options) => el("label", {}, label, el("select", { name }, options.map((o) => el("option", { value: o }, o))));
 const figure = (number, text, bad = false) => el("li", { class: bad ? "bad" : null }, el("b", {}, number), text);
@@ -62,7 +63,7 @@ function form(button, fields, act, destroys = false) {
       event.preventDefault();
       const given = Object.fromEntries(new FormData(event.target));
       say("…");
-      try { say((await act(given)) || ""); } catch (error) { if (error.name !== "AbortError") say(error.message, true); }
+      try { say((await act(given)) || ""); } catch (error) { tell(error); }
     },
   }, fields, el("button", { class: destroys ? "destroys" : null }, button));
 }
@@ -222,7 +223,7 @@ async function follow(path, given, show, signal, quiet = false) {
     }
     if (!said.textContent && !quiet) say("the console tells no more; what is shown is from before", true);
   } catch (error) {
-    if (error.name !== "AbortError") say(error.message, true);
+    tell(error);
   }
 }
 

@@ -35,7 +35,7 @@ class Played {
       this.begin.textContent = "Begin again";
       this.wait("the broker starts …");
       await order("tour-play", { name: this.chapter.name });
-      await follow("live/tour", {}, (told) => this.take(told), this.signal, true);
+      await follow("live/tour", {}, (told) => this.take(told).catch(tell), this.signal, true);
     } catch (error) { say(error.message, true); }
   }
 

@@ -91,7 +91,7 @@ class Film {
   }
 
   async listen(name, signal, path = "live/traced", quiet = false) {
-    if (path === "live/traced") this.listenToBrokers(name, signal);
+    if (path === "live/traced") this.listenToBrokers(name, signal).catch(tell);
     await follow(path, { name }, (frame) => {
       if (frame.error) say(frame.error, true);
       else if (frame.ended) quiet || say("this program has ended; what is shown is its last", true);
