@@ -139,6 +139,37 @@ def test_each_transaction_of_version_2_has_an_epoch_of_its_own() -> None:
     """)
 
 
+def test_the_end_of_a_transaction_waits_until_the_one_before_is_ended() -> None:
+    play("""
+        init
+        record Empty 1/0 []
+        reply 1/0
+
+        add to=0 v=2
+        record Ongoing 1/0 [0]
+        reply ok
+
+        commit v=2
+        record PrepareCommit 1/1 [0]
+        reply 1/1
+
+        add to=0 epoch=1 v=2 → reply CONCURRENT_TRANSACTIONS
+        abort v=2 epoch=1 → reply CONCURRENT_TRANSACTIONS
+        commit v=2 epoch=1 → reply CONCURRENT_TRANSACTIONS
+        abort v=2 epoch=2 → reply PRODUCER_FENCED
+
+        marked
+        record CompleteCommit 1/1 []
+        reply 1/1
+
+        abort v=2 epoch=1
+        record PrepareAbort 1/2 []
+        reply 1/2
+
+        abort v=2 epoch=2 → reply CONCURRENT_TRANSACTIONS
+    """)
+
+
 def test_a_new_producer_fences_the_old_one_and_its_transaction_is_aborted_first() -> None:
     play("""
         init

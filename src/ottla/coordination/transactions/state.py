@@ -53,7 +53,7 @@ class EndAction(Enum):
     DONE = "done"
     """It has been ended like that: the wish came twice."""
     WAIT = "wait"
-    """It is being ended like that."""
+    """It is being ended like that, or the one before it is still being ended."""
     WRONG = "wrong"
     """There is nothing to end, or it was ended the other way."""
     FENCED = "fenced"
@@ -90,13 +90,13 @@ ENDS_V2: Mapping[tuple[TransactionState, bool, bool], EndAction] = {
     (TransactionState.ONGOING, ABORT, RETRY): EndAction.FENCED,
     (TransactionState.ONGOING, ABORT, CURRENT): EndAction.PREPARE,
     (TransactionState.PREPARE_COMMIT, COMMIT, RETRY): EndAction.WAIT,
-    (TransactionState.PREPARE_COMMIT, COMMIT, CURRENT): EndAction.FENCED,
+    (TransactionState.PREPARE_COMMIT, COMMIT, CURRENT): EndAction.WAIT,
     (TransactionState.PREPARE_COMMIT, ABORT, RETRY): EndAction.WRONG,
-    (TransactionState.PREPARE_COMMIT, ABORT, CURRENT): EndAction.FENCED,
+    (TransactionState.PREPARE_COMMIT, ABORT, CURRENT): EndAction.WAIT,
     (TransactionState.PREPARE_ABORT, COMMIT, RETRY): EndAction.WRONG,
-    (TransactionState.PREPARE_ABORT, COMMIT, CURRENT): EndAction.FENCED,
+    (TransactionState.PREPARE_ABORT, COMMIT, CURRENT): EndAction.WAIT,
     (TransactionState.PREPARE_ABORT, ABORT, RETRY): EndAction.WAIT,
-    (TransactionState.PREPARE_ABORT, ABORT, CURRENT): EndAction.FENCED,
+    (TransactionState.PREPARE_ABORT, ABORT, CURRENT): EndAction.WAIT,
     (TransactionState.COMPLETE_COMMIT, COMMIT, RETRY): EndAction.DONE,
     (TransactionState.COMPLETE_COMMIT, COMMIT, CURRENT): EndAction.WRONG,
     (TransactionState.COMPLETE_COMMIT, ABORT, RETRY): EndAction.WRONG,
@@ -109,4 +109,6 @@ ENDS_V2: Mapping[tuple[TransactionState, bool, bool], EndAction] = {
 """State, wish, and whether the wish bears the epoch before the present one → what happens (KIP-890).
 
 The epoch was moved on when the outcome was settled, so a producer that did not hear the answer comes again with the one before.
+One that heard it may be back with the present epoch before the markers are written: with a transaction in which nothing happened,
+since its writes had to wait as well (KAFKA-18464).
 """
