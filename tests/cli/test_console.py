@@ -98,7 +98,10 @@ def test_a_port_of_a_broker_s_console_that_is_taken_is_one_sentence() -> None:
         taken = f"127.0.0.1:{other.getsockname()[1]}"
         refused = ottla("broker", "--listen", "127.0.0.1:0", "--console", taken)
     assert refused.status == 2
-    assert f"{taken} is taken; choose another with --console, port 0 for a free one" in refused.err
+    assert (
+        f"cannot listen on {taken}: the port is taken by another process: choose another with --console, or 0"
+        in refused.err
+    )
 
 
 def test_a_broker_without_the_extra_says_what_its_console_needs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,4 +146,7 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
         port = other.getsockname()[1]
         refused = ottla("console", "--listen", f"127.0.0.1:{port}")
     assert refused.status == 2
-    assert f"127.0.0.1:{port} is taken; choose another with --listen, port 0 for a free one" in refused.sentence
+    assert (
+        f"127.0.0.1:{port}: the port is taken by another process: choose another with --listen, or 0"
+        in refused.sentence
+    )

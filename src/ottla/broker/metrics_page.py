@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ottla.broker.figures import COUNTER, Figure, Histogram
 from ottla.broker.loop_call import NotInTime, call_in_loop
 from ottla.broker.settings.endpoints import parse_address, reached_from_here
+from ottla.cannot_listen import cannot_listen
 from ottla.errors import ConfigError
 from ottla.extras import extra
 
@@ -132,6 +133,6 @@ def listening(listen: str, page: MetricsPage) -> ThreadingHTTPServer:
     try:
         server = ThreadingHTTPServer((host, port), Handler)
     except OSError as error:
-        raise ConfigError(f"metrics.listen = {listen!r}: {error.strerror or error}") from None
+        raise ConfigError(cannot_listen(error, host, port, "metrics.listen")) from None
     server.daemon_threads = True
     return server

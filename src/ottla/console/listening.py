@@ -5,10 +5,9 @@ Needs no extra, so `ottla broker --console` can take it before the broker is the
 
 from __future__ import annotations
 
-import errno
-import os
 import socket
 
+from ottla.cannot_listen import cannot_listen
 from ottla.errors import ConfigError
 
 
@@ -18,5 +17,4 @@ def listener_at(host: str, port: int, option: str = "--listen") -> socket.socket
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had ({os.strerror(error.errno or 0)})"
-        raise ConfigError(f"{host}:{port} {why}; choose another with {option}, port 0 for a free one") from None
+        raise ConfigError(cannot_listen(error, host, port, option)) from None

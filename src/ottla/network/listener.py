@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import socket
 from typing import Any
 
+from ottla.cannot_listen import cannot_listen
 from ottla.network.resolver import plain
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class Listener:
             self.socket.listen(BACKLOG)
         except OSError as error:
             self.socket.close()
-            raise explained(error, host, port) from None
+            raise OSError(error.errno, cannot_listen(error, host, port)) from None
         self.address: tuple[str, int] = self.socket.getsockname()[:2]
         self.paused_until: float | None = None
         self._complained = False
@@ -77,17 +77,6 @@ def passive_address(
     try:
         found = socket.getaddrinfo(plain(host) or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError, OverflowError) as error:
-        text = error.strerror if isinstance(error, OSError) else str(error)
-        raise OSError(errno.EADDRNOTAVAIL, f"cannot listen on {host}:{port}: {text}") from None
+        unresolved = OSError(None, error.strerror if isinstance(error, OSError) else str(error))
+        raise OSError(errno.EADDRNOTAVAIL, cannot_listen(unresolved, host, port)) from None
     return found[0][0], found[0][4]
-
-
-def explained(error: OSError, host: str, port: int) -> OSError:
-    """The same error, with a text that names the address and the remedy."""
-    texts = {
-        errno.EADDRINUSE: "the port is taken by another process: choose another, or 0 for a free one",
-        errno.EADDRNOTAVAIL: "this machine has no such address",
-        errno.EACCES: "ports below 1024 need privileges: choose a higher one",
-    }
-    text = texts.get(error.errno or 0, error.strerror or os.strerror(error.errno or 0))
-    return OSError(error.errno, f"cannot listen on {host}:{port}: {text}")

@@ -5,11 +5,11 @@ Made of what the manager knows already, at the moment in which somebody asks: a 
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.cannot_listen import cannot_listen
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.manager.facts import Facts
@@ -110,8 +110,7 @@ def page_of_metrics(host: str, port: int) -> Iterator[tuple[str, PipelineCollect
     try:
         server, thread = start_http_server(port, host, registry)
     except OSError as error:
-        why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had ({error.strerror or error})"
-        raise ConfigError(f"{host}:{port} {why}; choose another with --metrics, port 0 for a free one") from None
+        raise ConfigError(cannot_listen(error, host, port, "--metrics")) from None
     try:
         shown = f"[{host}]" if ":" in host else host
         yield f"http://{shown}:{server.server_address[1]}/metrics", collector

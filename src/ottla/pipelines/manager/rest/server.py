@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from ottla.cannot_listen import cannot_listen
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.rest.answers import Answer, RestError
 
@@ -99,7 +100,7 @@ def bound(listen: str, answering: Answering) -> Server:
     try:
         return Server(host.strip("[]"), int(port), answering)
     except OSError as error:
-        raise ConfigError(f"listen = {listen}: {error.strerror or error}; choose another port, or 0 for any") from None
+        raise ConfigError(cannot_listen(error, host, int(port), "--listen")) from None
 
 
 @contextmanager

@@ -1,0 +1,20 @@
+"""What a person is told where a server cannot have its address."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+
+def cannot_listen(error: OSError, host: str, port: int, option: str | None = None) -> str:
+    """What was tried, why it failed and the remedy; `option` is where the address is set."""
+    another = f"choose another with {option}" if option else "choose another"
+    higher = f"choose a higher one with {option}" if option else "choose a higher one"
+    reasons = {
+        errno.EADDRINUSE: f"the port is taken by another process: {another}, or 0 for a free one",
+        errno.EADDRNOTAVAIL: "this machine has no such address",
+        errno.EACCES: f"ports below 1024 need privileges: {higher}",
+    }
+    number = error.errno or 0
+    reason = reasons.get(number) or error.strerror or (os.strerror(number) if number else str(error))
+    return f"cannot listen on {host}:{port}: {reason}"
