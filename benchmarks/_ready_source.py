@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ottla.spark.schema import spark_schema
+from ottla.spark.columns.schema import spark_schema
 
 ROWS = 10_000
 """Of a batch, as Ottla's source has them."""

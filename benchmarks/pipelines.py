@@ -36,7 +36,7 @@ from ottla.pipelines.file.reading import read_text
 from ottla.pipelines.manager.control import controlled
 from ottla.pipelines.manager.manager import Manager
 from ottla.pipelines.surroundings import Surroundings
-from ottla.spark.class_archive import archive_path
+from ottla.spark.driver.class_archive import archive_path
 
 ROWS = 4_000_000
 IDLE, IDLE_SECONDS = 10, 20.0

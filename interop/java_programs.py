@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ottla.spark.class_archive import reading, writing
+from ottla.spark.driver.class_archive import reading, writing
 from rivals import apache_kafka as rival
 from rivals.one_at_a_time import one_at_a_time
 from tools.class_archive import QUICK

@@ -1,4 +1,4 @@
-"""An archive of Spark's classes for tests and the demo, in `out/`: see `ottla.spark.class_archive`, which has those of users.
+"""An archive of Spark's classes for tests and the demo, in `out/`: see `ottla.spark.driver.class_archive`, which has those of users.
 
 python -m tools.class_archive            makes the one of this Java and this Spark, if there is none, and prints Java's options for it
 python -m tools.class_archive FILE       writes one
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ottla.spark.class_archive import OPTIONS, archive_path, reading
+from ottla.spark.driver.class_archive import OPTIONS, archive_path, reading
 
 FOLDER = Path(__file__).parents[1] / "out"
 QUICK = "-XX:TieredStopAtLevel=1"

@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-SINK = "ottla.spark.sink"
+SINK = "ottla.spark.sink.writers"
 WISH = os.environ.get("OTTLA_STOP", "")
 DAWDLE = 8.0
 

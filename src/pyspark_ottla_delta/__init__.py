@@ -1,6 +1,6 @@
 """How Spark finds `format("ottla_delta")`, as in `pyspark_ottla`."""
 
-from ottla.spark.versions import ensure_versions
+from ottla.spark.driver.versions import ensure_versions
 
 ensure_versions("pyspark")  # an older one fails at the import below, and does not say why
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from ottla import Broker
 from ottla.spark import JavaError
-from ottla.spark.class_archive import OPTIONS
+from ottla.spark.driver.class_archive import OPTIONS
 from ottla.spark.failure import HIDE
 from tests.spark.topics import Topics, new_session
 from tools.class_archive import QUICK, driver_options, place

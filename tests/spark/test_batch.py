@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import spark_partition_id
 
-from ottla.spark.schema import spark_schema
+from ottla.spark.columns.schema import spark_schema
 from tests.spark.topics import Topics, values
 
 pytestmark = pytest.mark.behaviour("D4")

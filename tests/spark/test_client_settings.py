@@ -13,15 +13,15 @@ from ottla import Admin, Broker, ConfigError, Consumer, NewTopic, NotYetError, P
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.producer.config import ProducerConfig
 from ottla.config import options_of
+from ottla.spark.columns.row_decoder import Decoding
 from ottla.spark.exactly_once.kafka_marks import admin_of
-from ottla.spark.offset_reader import OffsetReader
 from ottla.spark.options import REFUSED, read_sink_options, read_source_options
-from ottla.spark.producers import cached_producer
-from ottla.spark.range_reader import read_range
-from ottla.spark.reader import BatchReader
-from ottla.spark.row_decoder import Decoding
-from ottla.spark.row_writer import RowWriter
-from ottla.spark.sink import checked
+from ottla.spark.ranges.offset_reader import OffsetReader
+from ottla.spark.sink.producers import cached_producer
+from ottla.spark.sink.row_writer import RowWriter
+from ottla.spark.sink.writers import checked
+from ottla.spark.source.batch_reader import BatchReader
+from ottla.spark.source.range_reader import read_range
 from tests.spark.topics import arrow_schema
 
 COMMON = {

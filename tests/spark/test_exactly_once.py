@@ -11,8 +11,8 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 import ottla.spark
 from ottla import Admin, Producer
-from ottla.spark.dead_letters import PREFIX
-from ottla.spark.write_stream import query_of
+from ottla.spark.sink.dead_letters import PREFIX
+from ottla.spark.sink.write_stream import query_of
 from tests.client.conftest import eventually
 from tests.spark.copy_job import ONCE, Job, committed, counted
 from tests.spark.topics import Topics

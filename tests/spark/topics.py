@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 import ottla.spark
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
-from ottla.spark.schema import spark_schema
+from ottla.spark.columns.schema import spark_schema
 
 
 def arrow_schema(include_headers: bool = False) -> pa.Schema:

@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from ottla.spark.class_archive import MAKING, OPTIONS, publish, reading, writing
-from ottla.spark.java import find_java
+from ottla.spark.driver.class_archive import MAKING, OPTIONS, publish, reading, writing
+from ottla.spark.driver.java import find_java
 
 DEADLINE = 600.0
 """Seconds that Java may take to write its classes."""

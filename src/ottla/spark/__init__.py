@@ -1,7 +1,7 @@
 """Topics as sources and sinks of Spark: `format("ottla")`, columns and options as in Spark's own Kafka connector.
 
-    topic ──► reader | stream_reader ──► range_reader ──► Arrow ──► Spark ──► sink ──► topic
-                 plan on the driver         in a task                          in a task
+    topic ──► source: batch_reader | stream_reader ──► range_reader ──► Arrow ──► Spark ──► sink ──► topic
+                      plan on the driver               in a task                          in a task
 
 Spark finds the format by itself (module `pyspark_ottla`), if it looks in the right Python. A program that imports this
 package before it starts Spark sees to that, and to threads other than the main one, wherever it has its session from.
@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from ottla.spark.java import JavaError, ensure_java
-from ottla.spark.lookup_python import choose_python
-from ottla.spark.progress import lag
-from ottla.spark.session import session
-from ottla.spark.threads import let_threads_write
-from ottla.spark.write_stream import write_stream
+from ottla.spark.driver.java import JavaError, ensure_java
+from ottla.spark.driver.lookup_python import choose_python
+from ottla.spark.driver.session import session
+from ottla.spark.driver.threads import let_threads_write
+from ottla.spark.ranges.progress import lag
+from ottla.spark.sink.write_stream import write_stream
 
 __all__ = ["JavaError", "ensure_java", "lag", "session", "write_stream"]
 

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from ottla.errors import ConfigError
-from ottla.spark.ddl import parse_schema
+from ottla.spark.columns.ddl import parse_schema
 
 TEXTS = [
     "id bigint, name string",

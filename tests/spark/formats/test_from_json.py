@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import from_json
 from pyspark.sql.pandas.types import to_arrow_type
 
-from ottla.spark.ddl import parse_schema
+from ottla.spark.columns.ddl import parse_schema
 from ottla.spark.formats.json_format import FEW, Json
 
 SCHEMA = (

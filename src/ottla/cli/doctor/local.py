@@ -73,7 +73,7 @@ def java_of_spark() -> int | str | None:
     """As Spark's part looks for it, where there is a Spark."""
     if find_spec("pyspark") is None:
         return None
-    from ottla.spark.java import ensure_java
+    from ottla.spark.driver.java import ensure_java
 
     try:
         return ensure_java()

@@ -65,7 +65,7 @@ def run(
     from ottla.pipelines.manager.manager import Manager
     from ottla.pipelines.manager.preparation import prepared
     from ottla.pipelines.manager.session import end_session, session_for
-    from ottla.spark.class_archive import have_archive_made
+    from ottla.spark.driver.class_archive import have_archive_made
 
     with told_line_by_line(), metrics_at(metrics) as show_metrics:
         reads = chosen(read_pipelines(where), names)

@@ -21,7 +21,7 @@ from ottla.pipelines.manager.home import Home
 from ottla.pipelines.manager.reachability import ensure_reachable
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources.topic import TopicBase
-from ottla.spark.dead_letters import PREFIX, STAGE
+from ottla.spark.sink.dead_letters import PREFIX, STAGE
 
 CUT = "(cut here from "
 """What the reason says of a letter that is not all of its record."""

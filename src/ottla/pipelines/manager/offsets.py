@@ -19,7 +19,7 @@ from ottla.pipelines.manager.fingerprint import Fingerprint
 from ottla.pipelines.manager.home import Home, read_json
 from ottla.pipelines.manager.reachability import ensure_reachable
 from ottla.pipelines.sources.topic import TopicBase
-from ottla.spark.offsets import Offsets, StreamOffset, by_topic, parse_offsets
+from ottla.spark.ranges.offsets import Offsets, StreamOffset, by_topic, parse_offsets
 
 HEADER_LINES = 2
 """Of a file of offsets: its version, and what holds for the batch."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ottla.spark.offsets import StreamOffset
-from ottla.spark.progress import lag, offset_of
+from ottla.spark.ranges.offsets import StreamOffset
+from ottla.spark.ranges.progress import lag, offset_of
 
 OBSERVED = "rows"
 

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.pipelines.surroundings import How
 from ottla.spark.failure import plainly
-from ottla.spark.write_stream import query_of
+from ottla.spark.sink.write_stream import query_of
 
 TaskWrite = Callable[[int, str, Iterable[pa.RecordBatch]], int]
 """Writes the rows of one task: the batch's number, the task's name, the rows; how many were written."""

@@ -14,9 +14,9 @@ from ottla.pipelines.sinks.delta_upserts import DeltaUpserts
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.sinks.upserts import upserts
 from ottla.pipelines.surroundings import How, Surroundings
+from ottla.spark.sink.write_stream import query_of
 from ottla.spark.tables.delta_store import DeltaStore
 from ottla.spark.tables.options import DeltaOptions, read_table_options
-from ottla.spark.write_stream import query_of
 
 
 class DeltaSink(Sink):

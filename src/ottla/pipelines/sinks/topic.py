@@ -16,7 +16,7 @@ from ottla.pipelines.rows import HEADERS, KEY, TOMBSTONE, TOPIC, WHOLE, column, 
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.surroundings import How, Surroundings
 from ottla.spark.options import SinkOptions
-from ottla.spark.write_stream import write_stream
+from ottla.spark.sink.write_stream import write_stream
 
 OURS = {"kafka", "topic", "dead_letter_topic", "query_id", "batch_id", "delivery_guarantee"}
 

@@ -15,7 +15,7 @@ from ottla.pipelines.feeds.feed import Feed, Position, Write
 from ottla.pipelines.feeds.feed_reader import MOST_ROWS
 from ottla.pipelines.sources.fed import FedSource, not_beside
 from ottla.pipelines.surroundings import Surroundings
-from ottla.spark.ddl import parse_schema
+from ottla.spark.columns.ddl import parse_schema
 from ottla.spark.formats.json_format import Json
 
 CHUNK = 10_000

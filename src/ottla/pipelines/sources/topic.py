@@ -16,10 +16,10 @@ from ottla.pipelines.rows import BESIDE, FAILED, HEADER, HEADERS, KEY, RECORD, T
 from ottla.pipelines.sources.source import Source
 from ottla.pipelines.sources.written_schema import checked
 from ottla.pipelines.surroundings import Surroundings
-from ottla.spark.dead_letters import PREFIX
+from ottla.spark.columns.row_decoder import ERROR, RAW
+from ottla.spark.columns.value_formats import NEEDED, is_avro
 from ottla.spark.options import SourceOptions, spelling
-from ottla.spark.row_decoder import ERROR, RAW
-from ottla.spark.value_formats import NEEDED, is_avro
+from ottla.spark.sink.dead_letters import PREFIX
 
 OURS = {"kafka", "subscribe", "subscribe_pattern", "assign", "mode", "ending_offsets", "ending_timestamp", "keep_raw"}
 OURS |= {"ending_offsets_by_timestamp", "group_id_prefix", "fetch_offset_retries", "fetch_offset_retry_interval_ms"}

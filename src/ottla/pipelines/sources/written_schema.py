@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ottla.errors import ConfigError
-from ottla.spark.ddl import parse_schema
-from ottla.spark.value_formats import INFER
+from ottla.spark.columns.ddl import parse_schema
+from ottla.spark.columns.value_formats import INFER
 
 PLACEHOLDER = "${"
 

@@ -1,0 +1,43 @@
+"""The columns of a topic in Spark: those of the official connector, key and value decoded if that is asked for."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from ottla.spark.columns.row_decoder import ERROR, RAW
+
+BINARY = BinaryType()
+COLUMNS = [
+    StructField("key", BINARY),
+    StructField("value", BINARY),
+    StructField("topic", StringType()),
+    StructField("partition", IntegerType()),
+    StructField("offset", LongType()),
+    StructField("timestamp", TimestampType()),
+    StructField("timestampType", IntegerType()),
+]
+HEADER = StructType([StructField("key", StringType()), StructField("value", BINARY)])
+ERRORS = [StructField(ERROR, StringType()), StructField(RAW, BINARY)]
+
+
+def spark_schema(
+    include_headers: bool = False,
+    key: DataType = BINARY,
+    value: DataType = BINARY,
+    with_errors: bool = False,
+) -> StructType:
+    """The columns of a topic whose keys and values are of these types."""
+    columns = [StructField("key", key), StructField("value", value), *COLUMNS[2:]]
+    if include_headers:
+        columns.append(StructField("headers", ArrayType(HEADER)))
+    return StructType([*columns, *(ERRORS if with_errors else [])])

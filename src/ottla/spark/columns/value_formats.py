@@ -1,0 +1,189 @@
+"""What `keyFormat`, `valueFormat` and their schemas mean: the type of a column, and what decodes it in a task.
+
+On the driver, once; files and schemas are read here and travel to the tasks. A format is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from zoneinfo import ZoneInfo
+
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema, to_arrow_type
+from pyspark.sql.types import BinaryType, DataType, StringType, StructType
+
+from ottla.errors import ConfigError
+from ottla.spark.columns.ddl import parse_schema
+from ottla.spark.columns.row_decoder import Decoding
+from ottla.spark.columns.schema import spark_schema
+from ottla.spark.formats.format import Format
+from ottla.spark.formats.text import Raw, Text
+from ottla.spark.options import SourceOptions, spelling
+
+if TYPE_CHECKING:
+    from ottla.spark.formats.protobuf import Protobuf
+
+Sample = Callable[[], Iterable[bytes | None]]
+"""Some keys or values of the topics, for whoever has to guess."""
+INFER = "infer"
+NEEDED: Mapping[str, Mapping[str, str]] = {
+    "json": {"schema": f"such as `id bigint, name string`, or {INFER}"},
+    "avro": {"schema": "an Avro schema as JSON, or a file of it"},
+    "protobuf": {
+        "descriptor": "the file that `protoc --include_imports -o FILE` writes",
+        "message": "the full name of the message",
+    },
+}
+"""The options that a format cannot do without."""
+
+
+@dataclass(frozen=True)
+class Coded:
+    """The key or the value, and what its options say of it."""
+
+    name: str
+    options: SourceOptions
+
+    def option(self, field: str) -> Any:
+        return getattr(self.options, f"{self.name}_{field}")
+
+    def spelled(self, field: str) -> str:
+        return spelling(f"{self.name}_{field}")
+
+    def required(self, field: str) -> str:
+        text, form = self.option(field), self.option("format")
+        if not text:
+            needs = f"{self.spelled('format')} = {form} needs the option {self.spelled(field)}"
+            raise ConfigError(f"option {needs}, {NEEDED[form][field]}")
+        return cast(str, text)
+
+    def file(self, field: str) -> bytes:
+        """The content of the file that an option names."""
+        name = self.required(field)
+        try:
+            return Path(name).read_bytes()
+        except OSError as error:
+            raise ConfigError(f"option {self.spelled(field)} = {name!r} cannot be read: {error.strerror}") from None
+
+
+def raw_type(_: Coded, __: Sample) -> DataType:
+    return BinaryType()
+
+
+def string_type(_: Coded, __: Sample) -> DataType:
+    return StringType()
+
+
+def json_type(coded: Coded, sample: Sample) -> DataType:
+    """The struct of the schema, given or found."""
+    text = coded.required("schema")
+    if text.strip().lower() != INFER:
+        return checked(coded, parse_schema(coded.spelled("schema"), text))
+    from ottla.spark.formats.json_inference import inferred
+
+    found = inferred(sample())
+    if found is None:
+        topics = "the topics have no JSON object to infer columns from"
+        raise ConfigError(f"option {coded.spelled('schema')} = {INFER}: {topics}; give the schema instead")
+    return from_arrow_type(found)
+
+
+def checked(coded: Coded, kind: StructType) -> StructType:
+    """The type, if JSON can be read as it."""
+    from ottla.spark.formats.json_values import reader_of
+
+    try:
+        reader_of(to_arrow_type(kind, timezone="UTC"))
+    except (TypeError, PySparkException) as error:
+        raise ConfigError(f"option {coded.spelled('schema')}: {error}") from None
+    return kind
+
+
+def avro_type(coded: Coded, _: Sample) -> DataType:
+    from ottla.spark.formats.avro import Avro
+
+    return from_arrow_type(Avro(avro_schema(coded)).kind)
+
+
+def avro_schema(coded: Coded) -> str:
+    """The schema as JSON, from the option or from the file that it names."""
+    text = coded.required("schema")
+    return text if is_avro(text) else coded.file("schema").decode()
+
+
+def is_avro(text: str) -> bool:
+    """Whether this is a schema itself, and not the name of its file."""
+    return text.lstrip()[:1] in ("{", "[", '"')
+
+
+def protobuf_type(coded: Coded, _: Sample) -> DataType:
+    return from_arrow_type(protobuf(coded)().kind)
+
+
+def protobuf(coded: Coded) -> Callable[[], Protobuf]:
+    from ottla.spark.formats.protobuf import Protobuf
+
+    descriptors = coded.file("descriptor")
+    return partial(Protobuf, descriptors, coded.required("message"))
+
+
+def json_format(coded: Coded, kind: DataType) -> Callable[[], Format]:
+    from ottla.spark.formats.json_format import Json
+
+    zone = coded.options.time_zone
+    try:
+        ZoneInfo(zone)
+    except (OSError, ValueError, KeyError):
+        raise ConfigError(f"option timeZone = {zone!r} is no time zone; write such as Europe/Paris") from None
+    return partial(Json, to_arrow_type(kind, timezone="UTC"), zone)
+
+
+def avro_format(coded: Coded, _: DataType) -> Callable[[], Format]:
+    from ottla.spark.formats.avro import Avro
+
+    return partial(Avro, avro_schema(coded))
+
+
+TYPES: dict[str, Callable[[Coded, Sample], DataType]] = {
+    "raw": raw_type,
+    "string": string_type,
+    "json": json_type,
+    "avro": avro_type,
+    "protobuf": protobuf_type,
+}
+FORMATS: dict[str, Callable[[Coded, DataType], Callable[[], Format]]] = {
+    "raw": lambda _, __: Raw,
+    "string": lambda _, __: Text,
+    "json": json_format,
+    "avro": avro_format,
+    "protobuf": lambda coded, _: protobuf(coded),
+}
+SURE = {"raw", "string"}
+"""Formats whose rows are always good."""
+
+
+def columns_of(options: SourceOptions, sample: Callable[[str], Iterable[bytes | None]]) -> StructType:
+    """The columns of a query; `sample` gives some keys, or values, where the schema is to be found there."""
+    kinds = {
+        name: TYPES[coded.option("format")](coded, partial(sample, name))
+        for name, coded in ((name, Coded(name, options)) for name in ("key", "value"))
+    }
+    return spark_schema(options.include_headers, **kinds, with_errors=tells_errors(options))
+
+
+def tells_errors(options: SourceOptions) -> bool:
+    """Whether rows can be bad, and then are kept."""
+    return options.mode == "PERMISSIVE" and not {options.key_format, options.value_format} <= SURE
+
+
+def decoding_of(options: SourceOptions, schema: StructType) -> Decoding:
+    """What tasks do with rows, so that they have the columns of `schema`."""
+    coded = {name: Coded(name, options) for name in ("key", "value")}
+    formats = {name: FORMATS[one.option("format")](one, schema[name].dataType) for name, one in coded.items()}
+    return Decoding(
+        to_arrow_schema(schema, timezone="UTC"), formats["key"], formats["value"], options.mode, options.keep_raw
+    )

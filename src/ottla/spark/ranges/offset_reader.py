@@ -1,0 +1,238 @@
+"""What the driver asks Kafka: which partitions there are, and what a bound means in offsets.
+
+A shell around a Consumer that subscribes to nothing and creates nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ottla.client.consumer import Consumer
+from ottla.config import options_of
+from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
+from ottla.model import EARLIEST, LATEST, TopicPartition
+from ottla.spark.options import SERVERS, SourceOptions
+from ottla.spark.ranges.bounds import AtOffsets, AtTime, Bound, Everywhere
+from ottla.spark.ranges.java_pattern import java_pattern
+from ottla.spark.ranges.offsets import Offsets, parse_assignment
+
+if TYPE_CHECKING:
+    from ottla.client.admin import Admin
+
+log = logging.getLogger(__name__)
+
+
+OURS: dict[str, Any] = {
+    "allow.auto.create.topics": False,
+    "enable.auto.commit": False,
+    "isolation.level": "read_committed",
+}
+"""How topics are read unless the user says otherwise: nothing is made by reading, and nothing of open or aborted
+transactions is seen."""
+
+
+class DataLossError(OttlaError):
+    """Records that a query still needs are gone."""
+
+
+def report_losses(sentences: Sequence[str], fail: bool) -> None:
+    """Fail, or warn, about what is gone."""
+    if sentences and fail:
+        remedy = "set the option failOnDataLoss to false to go on with what is left"
+        raise DataLossError(f"records are gone: {'; '.join(sentences)}; {remedy}")
+    for sentence in sentences:
+        log.warning("records are gone: %s", sentence)
+
+
+def report_strangers(offsets: Offsets, fail: bool) -> None:
+    """Fail, or warn, about partitions that the query has read and is not to read any more."""
+    if not offsets:
+        return
+    which = ", ".join(f"{tp} up to offset {offset}" for tp, offset in offsets.items())
+    what = f"the checkpoint has read {which}, which the query does not ask for now"
+    if fail:
+        raise DataLossError(
+            f"{what}; if it is the checkpoint of another query, give this one a checkpointLocation of its own; else name "
+            "the topics again, or set the option failOnDataLoss to false to leave them"
+        )
+    log.warning("%s", what)
+
+
+def none_matches(options: SourceOptions, seen: int) -> str:
+    """Why a query with a pattern has nothing to read."""
+    many = f"of {seen} that this user may see" if seen else "for this user may see none"
+    return (
+        f"option subscribePattern = {options.subscribe_pattern}: no topic at {options.kafka[SERVERS]} matches, {many}; "
+        "correct it, or have a rule (ACL) let the user DESCRIBE the topics; a stream reads those that come, a batch nothing"
+    )
+
+
+def consumer_settings(options: SourceOptions) -> dict[str, Any]:
+    """The client's settings: the user's, and those that reading by offsets needs."""
+    return {**OURS, **options.kafka}
+
+
+def admin_settings(options: SourceOptions) -> dict[str, Any]:
+    """Those of the user's settings that an admin client has too."""
+    from ottla.client.admin.config import AdminConfig
+
+    known = {option.name for option in options_of(AdminConfig)}
+    return {name: text for name, text in options.kafka.items() if name in known}
+
+
+class OffsetReader:
+    """The partitions that the options ask for, and their offsets."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+        self.consumer = Consumer(consumer_settings(options))
+        self._admin: Admin | None = None
+        self._told_of_none = False
+
+    @property
+    def admin(self) -> Admin:
+        """What asks about topics and groups; opened when it is first needed."""
+        from ottla.client.admin import Admin
+
+        if self._admin is None:
+            self._admin = Admin(admin_settings(self.options))
+        return self._admin
+
+    def __enter__(self) -> OffsetReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.consumer.close()
+        if self._admin is not None:
+            self._admin.close()
+
+    def partitions(self, *, may_be_gone: bool = False) -> list[TopicPartition]:
+        """Those there are now; a topic or partition asked for by name must be there, unless it `may_be_gone`."""
+        assigned = None if self.options.assign is None else parse_assignment(self.options.assign)
+        topics = {tp.topic for tp in assigned} if assigned is not None else self.topics()
+        found = [TopicPartition(t, info.partition) for t in topics for info in self.consumer.partitions_for(t)]
+        if not may_be_gone:
+            self.check_there(topics, found, assigned or ())
+        return sorted(found if assigned is None else set(found).intersection(assigned))
+
+    def asks_for(self, tp: TopicPartition) -> bool:
+        """Whether the options name a partition, be it there or not."""
+        if self.options.assign is not None:
+            return tp in parse_assignment(self.options.assign)
+        if self.options.subscribe_pattern is not None:
+            return self.pattern(self.options.subscribe_pattern).fullmatch(tp.topic) is not None
+        return tp.topic in self.topics()
+
+    def topics(self) -> set[str]:
+        """The names of `subscribe`, or those that `subscribePattern` matches."""
+        if self.options.subscribe is not None:
+            return set(self.options.subscribe)
+        assert self.options.subscribe_pattern is not None
+        pattern = self.pattern(self.options.subscribe_pattern)
+        seen = self.consumer.topics()
+        found = {topic for topic in seen if pattern.fullmatch(topic)}
+        if not found and not self._told_of_none:  # as with the official connector that is no error: some may come
+            self._told_of_none = True
+            log.warning("%s", none_matches(self.options, len(seen)))
+        return found
+
+    def pattern(self, text: str) -> re.Pattern[str]:
+        """What `subscribePattern` means: the official connector's are Java's."""
+        return java_pattern("subscribePattern", text)
+
+    def check_there(
+        self, topics: Iterable[str], found: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
+    ) -> None:
+        """ConfigError for what was asked for by name and is not there."""
+        there = set(found)
+        where = f"at {self.options.kafka[SERVERS]}; create it, or correct the option"
+        for topic in sorted(set(topics) - {tp.topic for tp in there}):
+            raise ConfigError(f"there is no topic {topic!r} {where}")
+        for tp in sorted(set(assigned) - there):
+            raise ConfigError(f"there is no partition {tp} {where} assign")
+
+    def earliest(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset of each."""
+        return self.consumer.beginning_offsets(tps) if tps else {}
+
+    def latest(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset after the last of each."""
+        return self.consumer.end_offsets(tps) if tps else {}
+
+    def first_since(self, moment_ms: int, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset of that time or later, the end where there is none."""
+        found = self.consumer.offsets_for_times(dict.fromkeys(tps, moment_ms)) if tps else {}
+        known = {tp: answer.offset for tp, answer in found.items() if answer is not None}
+        return known | self.latest([tp for tp in tps if tp not in known])
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """What tells a topic from another of its name that came after it; without those that have no identity."""
+        wanted = sorted(set(topics))
+        if not wanted:
+            return {}
+        try:
+            found = {name: known.topic_id for name, known in self.admin.describe_topics(wanted).items()}
+        except KafkaError as error:
+            if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            # One was deleted a moment ago. There may be very many topics, so all are asked about only then.
+            found = {name: known.topic_id for name, known in self.admin.list_topics().items() if name in wanted}
+        return {name: str(topic_id) for name, topic_id in found.items() if topic_id.int}
+
+    def publish(self, offsets: Offsets) -> None:
+        """Tell the group of `commitOffsetsToGroup` how far the query is; without it, do nothing."""
+        group = self.options.commit_offsets_to_group
+        if group is not None:
+            self.admin.alter_consumer_group_offsets(group, offsets)
+
+    def resolve(
+        self, bound: Bound, tps: Sequence[TopicPartition], *, is_end: bool = False
+    ) -> dict[TopicPartition, int]:
+        """The offset of each partition that `bound` means now."""
+        match bound:
+            case Everywhere(offset=offset):
+                return self.earliest(tps) if offset == EARLIEST else self.latest(tps)
+            case AtOffsets(option, offsets):
+                check_covers(option, offsets, tps)
+                return self.known(offsets)
+            case AtTime(option, timestamp, timestamps):
+                check_covers(option, timestamps if timestamps is not None else dict.fromkeys(tps, 0), tps)
+                times = timestamps if timestamps is not None else dict.fromkeys(tps, timestamp or 0)
+                return self.at_times(option, times, is_end)
+
+    def known(self, offsets: Offsets) -> dict[TopicPartition, int]:
+        """`offsets` with those that say earliest or latest looked up."""
+        first = self.earliest([tp for tp, offset in offsets.items() if offset == EARLIEST])
+        last = self.latest([tp for tp, offset in offsets.items() if offset == LATEST])
+        return {**offsets, **first, **last}
+
+    def at_times(self, option: str, times: Offsets, is_end: bool) -> dict[TopicPartition, int]:
+        """The first offset of each time or later; where there is none, the end, if that is what is wished."""
+        asked = {tp: time for tp, time in times.items() if time not in (EARLIEST, LATEST)}
+        found = self.consumer.offsets_for_times(asked) if asked else {}
+        beyond = [tp for tp in sorted(found) if found[tp] is None]
+        if beyond and not is_end and self.options.starting_offsets_by_timestamp_strategy == "error":
+            raise ConfigError(
+                f"option {option}: {beyond[0]} has no record at {times[beyond[0]]} or later; choose an earlier time, "
+                "or set startingOffsetsByTimestampStrategy to latest"
+            )
+        offsets = {tp: answer.offset for tp, answer in found.items() if answer is not None}
+        return offsets | self.latest(beyond) | self.known({tp: times[tp] for tp in times.keys() - asked.keys()})
+
+
+def check_covers(option: str, given: Offsets, tps: Iterable[TopicPartition]) -> None:
+    """ConfigError unless an option speaks of exactly the partitions there are."""
+    there = set(tps)
+    for tp in sorted(there - set(given)):
+        raise ConfigError(f"option {option} says nothing of {tp}; name every partition, -2 for earliest, -1 for latest")
+    for tp in sorted(set(given) - there):
+        raise ConfigError(f"option {option} names {tp}, which is not read by this query; leave it out")

@@ -1,0 +1,1 @@
+"""Rows written to topics: judged, sent, and told where they cannot be."""

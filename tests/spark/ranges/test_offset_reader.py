@@ -1,0 +1,34 @@
+"""What the driver asks a broker: topics by a pattern."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from ottla import Admin, Broker, NewTopic
+from ottla.spark.options import read_source_options
+from ottla.spark.ranges.offset_reader import OffsetReader, none_matches
+
+
+def test_a_pattern_that_no_topic_matches_is_said_once_and_topics_that_come_are_found(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with Broker() as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic("totals", 1, 1)])
+        asked = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribePattern": "ord.*"}
+        with OffsetReader(read_source_options(asked)) as reader, caplog.at_level(logging.WARNING):
+            assert [reader.topics() for _ in range(3)] == [set()] * 3
+            (line,) = [each.getMessage() for each in caplog.records if each.name.startswith("ottla.spark")]
+            admin.create_topics([NewTopic("orders", 1, 1)])
+            assert reader.topics() == {"orders"}
+    assert "option subscribePattern = ord.*: no topic at" in line
+    assert (
+        "matches, of 1 that this user may see; correct it, or have a rule (ACL) let the user DESCRIBE the topics"
+        in line
+    )
+
+
+def test_who_sees_no_topic_at_all_is_told_so() -> None:
+    asked = read_source_options({"kafka.bootstrap.servers": "b:9092", "subscribePattern": "a"})
+    assert "no topic at b:9092 matches, for this user may see none; " in none_matches(asked, 0)

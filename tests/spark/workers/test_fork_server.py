@@ -1,0 +1,112 @@
+"""Processes that are forked from one that has loaded what they need, and are as those that are begun anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ottla.spark.workers import fork_client
+from ottla.spark.workers.fork_server import fits
+from ottla.spark.workers.worker_python import start_fork_server
+from tests.patience import eventually
+
+SAYS = """
+import json, os, sys
+told = {"name": __name__, "arguments": sys.argv[1:], "folder": os.getcwd(), "wish": os.environ.get("WISH"), "path": sys.path}
+print(json.dumps(told | {"read": sys.stdin.read(), "loaded": "pyarrow" in sys.modules}))
+sys.exit(7)
+"""
+WAITS = """
+import time
+print("here", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return start_fork_server(tmp_path_factory.mktemp("server"))
+
+
+@pytest.fixture
+def modules(tmp_path: Path) -> Path:
+    (tmp_path / "says.py").write_text(SAYS)
+    (tmp_path / "waits.py").write_text(WAITS)
+    return tmp_path
+
+
+def begun(server: Path, folder: Path, *arguments: str, **more: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", fork_client.__file__, str(server), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder), **more},
+    )
+
+
+def said(server: Path, folder: Path, *arguments: str, **more: Any) -> dict[str, Any]:
+    with begun(server, folder, "-m", "says", *arguments, **more) as process:
+        answer: dict[str, Any] = json.loads(process.communicate("in", timeout=30)[0])
+        return {**answer, "code": process.returncode}
+
+
+def test_it_has_its_own_arguments_environment_folder_and_streams_and_need_not_load_anything(
+    server: Path, modules: Path
+) -> None:
+    told = said(server, modules, "a", "b c", WISH="x")
+    path = told.pop("path")
+    assert told == {
+        "name": "__main__",
+        "arguments": ["a", "b c"],
+        "folder": str(modules),
+        "wish": "x",
+        "read": "in",
+        "loaded": True,
+        "code": 7,
+    }
+    assert path[:2] == [str(modules), str(modules)]
+    assert next(one for one in sys.path if "site-packages" in one) in path
+
+
+def test_where_no_server_is_or_it_does_not_suit_python_is_begun_anew(server: Path, modules: Path) -> None:
+    for nobody, more in ((modules / "nobody", {}), (server, {"PYTHONHASHSEED": "5"})):
+        told = said(nobody, modules, "a", WISH="x", **more)
+        assert (told["arguments"], told["wish"], told["read"], told["loaded"]) == (["a"], "x", "in", False)
+        assert told["code"] == 7
+
+
+def test_who_ends_what_spark_has_started_ends_what_the_server_has_become(server: Path, modules: Path) -> None:
+    before = set(psutil.Process().children(recursive=True))
+    with begun(server, modules, "-m", "waits") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "here\n"
+        (forked,) = set(psutil.Process().children(recursive=True)) - before - {psutil.Process(process.pid)}
+        process.terminate()
+        eventually(lambda: not forked.is_running())
+
+
+def test_two_that_are_forked_have_chance_of_their_own(server: Path, modules: Path) -> None:
+    (modules / "dice.py").write_text(
+        "import random, numpy\nfrom ottla.spark.workers.worker_daemon import be_its_own\nbe_its_own()\n"
+        "print([random.random(), numpy.random.random()])"
+    )
+    found = []
+    for _ in range(2):
+        with begun(server, modules, "-m", "dice") as process:
+            found.append(json.loads(process.communicate(timeout=30)[0]))
+    assert set(found[0]).isdisjoint(found[1])
+
+
+def test_only_another_order_of_sets_makes_it_unfit() -> None:
+    assert fits({}, {"PYTHONHASHSEED": "0"})
+    assert fits({"PYTHONHASHSEED": "0", "A": "b"}, {"PYTHONHASHSEED": "0"})
+    assert not fits({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "0"})
