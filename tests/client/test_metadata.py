@@ -64,6 +64,18 @@ def test_it_is_renewed_when_it_gets_old_and_when_somebody_asks() -> None:
     assert known.time_to_next_update(12) == 0
 
 
+def test_who_asks_while_a_question_is_under_way_has_another_asked() -> None:
+    """Its answer may have been made before what the asker has just learned, as that a leader is cut off."""
+    known = metadata()
+    known.next_request(0)
+    known.request_update()
+    known.update(answer(), 0.05)
+    assert known.time_to_next_update(0.05) == 0
+    known.next_request(0.1)
+    known.update(answer(), 0.15)
+    assert known.time_to_next_update(0.15) == 300
+
+
 def test_a_new_topic_is_asked_for_at_once() -> None:
     known = metadata()
     known.update(answer(), 0)

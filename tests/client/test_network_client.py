@@ -171,6 +171,24 @@ def test_a_lost_connection_fails_what_was_in_flight_and_renews_the_metadata() ->
     assert story.metadata.version > version
 
 
+def test_metadata_that_were_under_way_when_a_broker_came_to_be_in_doubt_are_asked_for_again() -> None:
+    story = Story()
+    story.connect()
+    story.poll(3, timeout=0)
+    story.answers[MetadataRequest] = None  # its answer is on the way
+    story.metadata.request_update()
+    story.clock.advance(1)
+    story.poll(timeout=0)
+    node, header, _ = story.selector.requests[-1]
+    story.client.doubt(NODE.node_id)
+    del story.answers[MetadataRequest]
+    story.selector.answer_late(node, header, story.answer(header, MetadataRequest()))
+    version, asked = story.metadata.version, len(story.selector.requests)
+    story.poll(3, timeout=0.2)
+    assert story.metadata.version == version + 2
+    assert [type(request) for _, _, request in story.selector.requests[asked:]] == [MetadataRequest]
+
+
 def test_an_unanswered_request_ends_its_connection_after_the_request_timeout() -> None:
     story = Story()
     story.connect()

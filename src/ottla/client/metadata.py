@@ -50,6 +50,8 @@ class Metadata:
         self._wanted_ids: frozenset[UUID] = frozenset()
         self._wants_all = False
         self._needed = False
+        self._outdated = False
+        """Whether somebody has asked since the question under way was sent: its answer may be from before."""
         self._attempts = 0
         self._last_answer = -FOREVER
         self._last_attempt = -FOREVER
@@ -97,7 +99,7 @@ class Metadata:
     def request_update(self) -> int:
         """Ask again as soon as the backoff allows; returns the version that the news will exceed."""
         with self._lock:
-            self._needed = True
+            self._needed = self._outdated = True
             return self.version
 
     def age(self, now: float) -> float:
@@ -116,6 +118,7 @@ class Metadata:
         """The question to ask; the attempt counts from now."""
         with self._lock:
             self._last_attempt = now
+            self._outdated = False
             self._unanswered_since = now if self._unanswered_since is None else self._unanswered_since
             self._forget_idle_topics(now)
             if self._wants_all:
@@ -132,7 +135,7 @@ class Metadata:
             self.version += 1
             self.fatal = None
             complete = self._is_complete()
-            self._needed = not complete
+            self._needed = self._outdated or not complete
             self._attempts = 0 if complete else self._attempts + 1
             self._last_answer = now
             self._unanswered_since = None
