@@ -60,7 +60,9 @@ def test_a_disk_that_fails_is_an_error_to_the_producer(wire: Wire, monkeypatch: 
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", failing)
-        assert wire.produce("t", b"a").error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        refused = wire.produce("t", b"a")
+    assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert (refused.error_message or "").startswith("cannot flush the log in "), "the reason, without the code's name"
     assert wire.produce("t", b"b").error_code == 0
 
 

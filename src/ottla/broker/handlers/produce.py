@@ -343,7 +343,7 @@ class Flushing:
 
     def _flushed(self, result: PartitionProduceResponse, error: BaseException | None) -> None:
         if error is not None:
-            refuse(result, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+            refuse(result, ErrorCode.KAFKA_STORAGE_ERROR, error.reason if isinstance(error, KafkaError) else str(error))
         self._left -= 1
         if not self._left:
             self._call.resume(self._then)
