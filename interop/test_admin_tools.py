@@ -160,14 +160,25 @@ def test_a_config_that_a_group_cannot_have_is_refused(both: Both, change: str, r
         assert reason in refusal
 
 
-def test_there_are_no_subscriptions_to_metrics_of_clients(both: Both, tools: Tools, ottla_broker: str) -> None:
-    assert both.say("ClientMetricsCommand", "--list") == ""
-    assert "doesn't exist" in both.say(CONFIGS, "--describe", "--entity-type", "client-metrics", "--entity-name", "m")
-    made = tools.run(
-        "ClientMetricsCommand", "--alter", "--name", "m", "--interval", 5000, "--bootstrap-server", ottla_broker
+def test_subscriptions_to_metrics_of_clients_are_set_shown_and_taken_back(both: Both) -> None:
+    command, named = "ClientMetricsCommand", ("--entity-type", "client-metrics", "--entity-name", "m")
+    assert both.say(command, "--list") == ""
+    assert "doesn't exist" in both.say(CONFIGS, "--describe", *named)
+    wanted = ("--metrics", "org.apache.kafka.producer.", "--match", "client_id=a.*")
+    both.say(command, "--alter", "--name", "m", "--interval", 5000, *wanted)
+    assert both.say(command, "--list") == "m"
+    told = both.say(command, "--describe", "--name", "m")
+    assert all(
+        part in told for part in ("interval.ms=5000", "match=client_id=a.*", "metrics=org.apache.kafka.producer.")
     )
-    assert made.status == 1
-    assert "does not collect metrics of clients" in made.text
+    both.say(CONFIGS, "--alter", *named, "--delete-config", "interval.ms")
+    assert "interval.ms" not in both.say(CONFIGS, "--describe", *named)
+    for refusal in both.refuse(CONFIGS, "--alter", *named, "--add-config", "bogus=1"):
+        assert "InvalidRequestException" in refusal
+    for refusal in both.refuse(CONFIGS, "--alter", *named, "--add-config", "match=bogus"):
+        assert "InvalidConfigurationException" in refusal
+    both.say(command, "--delete", "--name", "m")
+    assert both.say(command, "--list") == ""
 
 
 def test_records_are_counted_deleted_and_weighed(both: Both, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPart
 from ottla.protocol.messages.end_txn import EndTxnRequest
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
+from ottla.protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -88,6 +89,7 @@ from ottla.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.protocol.messages.push_telemetry import PushTelemetryRequest
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 from ottla.protocol.messages.txn_offset_commit import (
@@ -252,6 +254,8 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
             ),
             1,
         ),
+        "GetTelemetrySubscriptions": Asked(GetTelemetrySubscriptionsRequest(), 0),
+        "PushTelemetry": Asked(PushTelemetryRequest(), 0),
         "ListConfigResources": Asked(ListConfigResourcesRequest([2]), 1),
         "FindCoordinator of a group": Asked(FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP]), 4),
         "FindCoordinator of an id": Asked(FindCoordinatorRequest(key_type=1, coordinator_keys=[TRANSACTIONAL_ID]), 4),

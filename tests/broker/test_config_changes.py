@@ -90,7 +90,7 @@ def test_controllers_take_a_new_store_for_any_listener_of_a_broker_and_have_none
     change = incremental_alter_configs.AlterableConfig(name, 0, "7")
     resource = incremental_alter_configs.AlterConfigsResource(BROKER, "2", [change])
     asked = incremental_alter_configs.IncrementalAlterConfigsRequest([resource])
-    decision = decide(KnownConfigs({}, {}, {}), configs_changed(Asking(asked, 1, BrokerConfig())))
+    decision = decide(KnownConfigs({}, {}, {}, {}), configs_changed(Asking(asked, 1, BrokerConfig())))
     (reply,) = decision.replies
     (answer,) = reply.message
     assert (answer is None) if refused is None else str(answer).startswith(refused)

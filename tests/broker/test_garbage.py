@@ -37,8 +37,8 @@ CASES = {
     "noise": (frame(NOISE), "no API has key"),
     "an empty frame": (frame(b""), "too short for a request header"),
     "an API that is not served": (
-        frame(header(71, 0)),
-        "it asks for GetTelemetrySubscriptions (API key 71), which this broker does not serve",
+        frame(header(76, 0)),
+        "it asks for ShareGroupHeartbeat (API key 76), which this broker does not serve",
     ),
     "an unknown API": (frame(header(999, 0)), "no API has key 999"),
     "a version that is too old": (frame(header(ProduceRequest.KEY, 1)), "Produce v1, versions 3-13 are spoken"),

@@ -26,7 +26,7 @@ from ottla.protocol.messages.incremental_alter_configs import (
 from ottla.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from tests.broker.wire import Wire
 
-CLIENT_METRICS, GROUP = 16, 32
+GROUP = 32
 SET, DELETE, APPEND = range(3)
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 BOUNDS = {"group_consumer_min_session_timeout_ms": 100, "group_consumer_min_heartbeat_interval_ms": 20}
@@ -38,16 +38,16 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def change(wire: Wire, group: str, name: str, value: object = None, operation: int = SET, kind: int = GROUP) -> Any:
+def change(wire: Wire, group: str, name: str, value: object = None, operation: int = SET) -> Any:
     """What is answered to one change."""
     text = None if value is None else str(value)
-    wish = AlterConfigsResource(kind, group, [AlterableConfig(name, operation, text)])
+    wish = AlterConfigsResource(GROUP, group, [AlterableConfig(name, operation, text)])
     (answer,) = wire.ask(IncrementalAlterConfigsRequest([wish])).responses
     return answer
 
 
-def told(wire: Wire, group: str = "g", kind: int = GROUP) -> Any:
-    wanted = DescribeConfigsResource(kind, group)
+def told(wire: Wire, group: str = "g") -> Any:
+    wanted = DescribeConfigsResource(GROUP, group)
     (result,) = wire.ask(DescribeConfigsRequest([wanted], include_synonyms=True)).results
     return result
 
@@ -185,15 +185,6 @@ def test_a_group_without_a_name_has_no_configs(wire: Wire) -> None:
         42,
         "a group has a name, and this one is empty",
     )
-
-
-def test_metrics_of_clients_are_not_collected_and_no_subscription_pretends_so(wire: Wire) -> None:
-    assert (told(wire, "m", CLIENT_METRICS).error_code, told(wire, "m", CLIENT_METRICS).configs) == (0, [])
-    assert "a subscription to client metrics has a name" in told(wire, "", CLIENT_METRICS).error_message
-    refused = change(wire, "m", "interval.ms", 5000, kind=CLIENT_METRICS)
-    assert refused.error_code == ErrorCode.INVALID_REQUEST
-    assert "does not collect metrics of clients" in refused.error_message
-    assert not wire.ask(ListConfigResourcesRequest([CLIENT_METRICS])).config_resources
 
 
 def test_librdkafkas_admin_client_changes_a_group(broker: Broker, wire: Wire) -> None:

@@ -33,7 +33,7 @@ OPTIONS = {option.name: option for option in options_of(Settings)}
 BOUNDS = {HEARTBEAT: Bound(5000, 1000, 15_000), SESSION: Bound(45_000, 10_000, 60_000)}
 BROKERS = {"1": {"background.threads": "4"}, "": {"metric.reporters": "a,b"}}
 GROUPS = {"g": {SESSION: "20000"}}
-KNOWN = KnownConfigs({}, BROKERS, GROUPS)
+KNOWN = KnownConfigs({}, BROKERS, GROUPS, {})
 LINE = tuple[str, int, str | None]
 """A config, what to do to it, and with what."""
 

@@ -13,6 +13,8 @@ from ottla.protocol.schema import Message
 LACKING = {each.name for each in DECLARED.values() if each.to_controller} | {
     "UnregisterBroker",
     "AddRaftVoter",
+    "GetTelemetrySubscriptions",
+    "PushTelemetry",
     "RemoveRaftVoter",
     "ConsumerGroupHeartbeat",
     "ConsumerGroupDescribe",

@@ -146,7 +146,9 @@ class ControllerCalls:
             answer(describe_acls.answer(None if self._access is None else metadata.acls, request))
             return
         settings = Settings(self._config, metadata.brokers)
-        known = describe_configs.Known(metadata.topics, metadata.groups, settings, self._config.node_id)
+        known = describe_configs.Known(
+            metadata.topics, metadata.groups, metadata.subscriptions, settings, self._config.node_id
+        )
         allows = partial(self._access.allows, asker) if self._access is not None else None
         answer(describe_configs.answer(known, request, lambda kind, name: denial_by(allows, kind, name)))
 

@@ -35,7 +35,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions, ensure_open
 from ottla.broker.partitions.relocations import Relocations
 from ottla.broker.partitions.sweep import Sweep
-from ottla.broker.quota_manager import QuotaManager, make_room
+from ottla.broker.quota_manager import ConnectionRates, QuotaManager
 from ottla.broker.replication.throttled_copies import LEADER, ThrottledCopies
 from ottla.broker.requests.connection import Connection
 from ottla.broker.settings.config import BrokerConfig
@@ -46,7 +46,6 @@ from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.topic import Topic
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
-from ottla.coordination.quotas.rate import Rate
 from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.errors import ErrorCode, KafkaError
 from ottla.kafka_id import id_of
@@ -73,6 +72,7 @@ if TYPE_CHECKING:
     from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
     from ottla.broker.machines.observed_metadata import ObservedMetadata
     from ottla.broker.peers.split import Split
+    from ottla.broker.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +135,6 @@ class BrokerNode:
         self._cluster = cluster
         self.quotas: QuotaManager | None = None
         """What clients have used, where something is limited."""
-        self._connection_rates: dict[str, Rate] = {}
         self._count_use()
         self.passwords = Passwords(cluster)
         self.tokens = DelegationTokens(config, cluster, clock)
@@ -167,6 +166,19 @@ class BrokerNode:
         from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
 
         return TransactionCoordinator(self._surroundings, self.producer_ids, self.markers.write, self._disk)
+
+    @cached_property
+    def connection_rates(self) -> ConnectionRates:
+        """How often connections come, next to how often they may."""
+        count, seconds = self._given.quota_window_num, self._given.quota_window_size_seconds
+        return ConnectionRates(lambda: self.client_quotas, count, seconds)
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """What clients push of their metrics."""
+        from ottla.broker.telemetry import Telemetry
+
+        return Telemetry(lambda: self.config, lambda: self.topics.subscriptions)
 
     @property
     def _surroundings(self) -> Surroundings:
@@ -298,18 +310,6 @@ class BrokerNode:
             self._count_use()
         return refusals
 
-    def connection_delay_ms(self, host: str, now: float) -> float:
-        """For how long a newcomer is to wait before it is sent away; 0 for one that may stay."""
-        limit = self.client_quotas.limit_of_address(host) if self.client_quotas.values else None
-        if limit is None:
-            return 0.0
-        rate = self._connection_rates.get(host)
-        if rate is None:
-            make_room(self._connection_rates)
-            rate = self._connection_rates[host] = self._rate()
-        rate.record(1, now)
-        return rate.throttle_ms(limit, now)
-
     def address_for(self, connection: Connection) -> tuple[str, int]:
         """Where a client is to find this broker: as configured, else where it found us."""
         return self._advertised.get(connection.listener) or connection.local
@@ -391,9 +391,6 @@ class BrokerNode:
             self.quotas = QuotaManager(
                 lambda: self.client_quotas, self._given.quota_window_num, self._given.quota_window_size_seconds
             )
-
-    def _rate(self) -> Rate:
-        return Rate(self._given.quota_window_num, self._given.quota_window_size_seconds)
 
     def _open_metadata(self) -> Runtime[ClusterMetadata]:
         self.directory.ensure_whole(METADATA_PARTITION)

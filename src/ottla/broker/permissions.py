@@ -104,6 +104,9 @@ PERMISSIONS: Mapping[str, Row] = {
     "AlterConfigs": tuple(each(ALTER_CONFIGS, on=kind) for kind in CONFIGS),
     "IncrementalAlterConfigs": tuple(each(ALTER_CONFIGS, on=kind) for kind in CONFIGS),
     "ListConfigResources": (whole(DESCRIBE_CONFIGS),),
+    # Whoever is connected may push metrics that somebody who may alter the cluster has asked for.
+    "GetTelemetrySubscriptions": (),
+    "PushTelemetry": (),
     # Groups.
     "FindCoordinator": (each(DESCRIBE, on=GROUP), each(DESCRIBE, on=TRANSACTIONAL_ID)),
     "JoinGroup": MEMBER,

@@ -117,6 +117,29 @@ class QuotaManager:
         return bucket
 
 
+class ConnectionRates:
+    """How often connections come, by where they come from."""
+
+    def __init__(self, quotas: Callable[[], ClientQuotas], count: int, seconds: float) -> None:
+        self._quotas = quotas
+        self._count = count
+        self._seconds = seconds
+        self._rates: dict[str, Rate] = {}
+
+    def delay_ms(self, host: str, now: float) -> float:
+        """For how long a newcomer is to wait before it is sent away; 0 for one that may stay."""
+        quotas = self._quotas()
+        limit = quotas.limit_of_address(host) if quotas.values else None
+        if limit is None:
+            return 0.0
+        rate = self._rates.get(host)
+        if rate is None:
+            make_room(self._rates)
+            rate = self._rates[host] = Rate(self._count, self._seconds)
+        rate.record(1, now)
+        return rate.throttle_ms(limit, now)
+
+
 def make_room(counted: dict[Any, Any]) -> None:
     """Let one more be counted, in place of who has been there for longest."""
     while len(counted) >= MOST_COUNTED:

@@ -215,7 +215,7 @@ class Server:
         self._take_in(selector.completed_receives, now)
         self._take_news(now)
         for newcomer in selector.accepted:  # whose places may be those of the departed
-            self.connections.welcome(newcomer, now, self.node.connection_delay_ms)
+            self.connections.welcome(newcomer, now, self.node.connection_rates.delay_ms)
         self._do_chores(now)
 
     def _take_in(self, received: Sequence[tuple[Hashable, memoryview]], now: float) -> None:

@@ -104,6 +104,11 @@ class Topics:
         """What groups set themselves, by their names."""
         return self._cluster.machine.groups
 
+    @property
+    def subscriptions(self) -> Mapping[str, Mapping[str, str]]:
+        """Those to metrics of clients, by their names; the same object until one changes."""
+        return self._cluster.machine.subscriptions
+
     def group_settings(self) -> Mapping[str, Mapping[str, int]]:
         """What such groups go by, as the coordinator names it; the same object until something of it changes."""
         configs, bounds = self.group_configs, self._config.group_bounds()

@@ -138,11 +138,13 @@ JOINED = (
         "DescribeUserScramCredentials",
         "Fetch",
         "FindCoordinator",
+        "GetTelemetrySubscriptions",
         "ListConfigResources",
         "ListOffsets",
         "Metadata",
         "OffsetForLeaderEpoch",
         "Produce",
+        "PushTelemetry",
         "SaslAuthenticate",
         "SaslHandshake",
     }

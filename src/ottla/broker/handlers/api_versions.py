@@ -29,6 +29,8 @@ def handle(node: BrokerNode, call: Call, request: ApiVersionsRequest | None) -> 
         return unsupported_version()
     if call.version >= NAMED_SINCE and not is_named_well(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if call.version >= NAMED_SINCE:
+        call.connection.software = (request.client_software_name, request.client_software_version)
     features = node.features
     return ApiVersionsResponse(
         api_keys=node.apis,

@@ -11,7 +11,13 @@ from ottla.broker.config_changes import denial_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.broker.settings.dynamic_config import Settings
-from ottla.broker.settings.entries import broker_entries, entries_for_all, group_entries, topic_entries
+from ottla.broker.settings.entries import (
+    broker_entries,
+    entries_for_all,
+    group_entries,
+    subscription_entries,
+    topic_entries,
+)
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -37,6 +43,7 @@ class Known(NamedTuple):
 
     topics: Mapping[str, Topic]
     groups: Mapping[str, Mapping[str, str]]
+    subscriptions: Mapping[str, Mapping[str, str]]
     settings: Settings
     node_id: int
     reached_at: str = ""
@@ -50,7 +57,14 @@ def handle(node: BrokerNode, call: Call, request: DescribeConfigsRequest) -> Des
     """As this broker knows them."""
     reached_at = ",".join(f"{name}://{at}" for name, at in node.reached_at.items())
     topics = {topic.name: topic for each in request.resources if (topic := node.topics.named(each.resource_name))}
-    known = Known(topics, node.topics.group_configs, node.topics.settings, node.config.node_id, reached_at)
+    known = Known(
+        topics,
+        node.topics.group_configs,
+        node.topics.subscriptions,
+        node.topics.settings,
+        node.config.node_id,
+        reached_at,
+    )
     return answer(known, request, lambda kind, name: denial_of(node, call, Operation.DESCRIBE_CONFIGS, kind, name))
 
 
@@ -91,7 +105,7 @@ def entries_of(known: Known, wanted: DescribeConfigsResource) -> list[DescribeCo
     if kind == GROUP_RESOURCE:
         return of_group(known, name)
     if kind == CLIENT_METRICS_RESOURCE:
-        return of_metrics(name)
+        return of_subscription(known, name)
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
@@ -129,11 +143,11 @@ def of_group(known: Known, name: str) -> list[DescribeConfigsResourceResult]:
     return group_entries(known.groups.get(name, {}), known.settings)
 
 
-def of_metrics(name: str) -> list[DescribeConfigsResourceResult]:
-    """Nothing: no metrics of clients are collected here, so there is no subscription to any."""
+def of_subscription(known: Known, name: str) -> list[DescribeConfigsResourceResult]:
+    """Every config of a subscription to metrics of clients, which may be one that is yet to come."""
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "a subscription to client metrics has a name; none was given")
-    return []
+    return subscription_entries(known.subscriptions.get(name, {}))
 
 
 def of_loggers(known: Known, name: str) -> list[DescribeConfigsResourceResult]:

@@ -49,7 +49,7 @@ RESOURCES: dict[int, Callable[[BrokerNode, Call], Iterable[str]]] = {
     TOPIC_RESOURCE: lambda node, _: (topic.name for topic in node.topics.all()),
     BROKER_RESOURCE: broker_names,
     LOGGER_RESOURCE: broker_names,
-    CLIENT_METRICS_RESOURCE: lambda node, _: (),
+    CLIENT_METRICS_RESOURCE: lambda node, _: node.topics.subscriptions,
     GROUP_RESOURCE: lambda node, _: node.topics.group_configs,
 }
 """Type → the names that there are; of groups those that set anything."""

@@ -43,6 +43,7 @@ class Connection:
         "peer",
         "pending",
         "principal",
+        "software",
         "unlogged",
     )
 
@@ -57,6 +58,8 @@ class Connection:
         """The name of the listener by which it came."""
         self.principal = ANONYMOUS
         """Who the client is, by Kafka's name of it: `User:alice`."""
+        self.software = ("", "")
+        """Name and version of the client's software, where it has said so."""
         self.by_token = False
         """Whether it has logged in by a delegation token."""
         self.login: Any = None

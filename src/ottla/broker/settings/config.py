@@ -139,6 +139,9 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     metadata_max_retention_ms: Annotated[int, Between(-1)] = 604_800_000
     """Age of the last record in such a snapshot from which it goes, likewise."""
 
+    telemetry_max_bytes: Annotated[int, Between(1, INT32_MAX)] = 1_048_576
+    """Most that one push of metrics by a client may be, compressed or not; how many it may push says a subscription."""
+
     max_incremental_fetch_session_cache_slots: Annotated[int, Between(0, INT32_MAX)] = 1000
     """Most fetch sessions kept; a consumer without one names all of its partitions in each request."""
 

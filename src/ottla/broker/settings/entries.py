@@ -13,7 +13,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.dynamic_config import Settings, broker_table, dynamic_options
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Between, Option, Password
-from ottla.coordination.cluster import group_configs, topic_configs
+from ottla.coordination.cluster import client_metrics, group_configs, topic_configs
 from ottla.coordination.cluster.topic_configs import Source, as_text
 from ottla.model import INT32_MAX
 from ottla.protocol.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
@@ -99,6 +99,19 @@ def group_entries(configs: Mapping[str, str], broker: Settings) -> list[Describe
     return [
         entry(option, group_synonyms(name, configs, broker), read_only=False)
         for name, option in sorted(group_configs.table().items())
+    ]
+
+
+def subscription_entries(configs: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
+    """The configs of a subscription to metrics of clients."""
+    return [
+        entry(
+            option,
+            [DescribeConfigsSynonym(name, configs[name], Source.SUBSCRIPTION)] if name in configs else [],
+            read_only=False,
+            value=client_metrics.defaults()[name],
+        )
+        for name, option in sorted(client_metrics.table().items())
     ]
 
 

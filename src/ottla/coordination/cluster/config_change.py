@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ottla.config import Option, convert
-from ottla.coordination.cluster import group_configs, topic_configs, topic_names
+from ottla.coordination.cluster import client_metrics, group_configs, topic_configs, topic_names
 from ottla.coordination.cluster.events import ConfigsChanged, ConfigsReplaced
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
@@ -25,14 +25,13 @@ from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.incremental_alter_configs import APPEND, DELETE, SET, SUBTRACT
 from ottla.protocol.schema import Message
 
-NO_METRICS = "This broker does not collect metrics of clients (KIP-714), so it takes no subscriptions to them."
 VERBS = {APPEND: "appended to", SUBTRACT: "subtracted from"}
 Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterConfigsResource
 Configs = Mapping[str, str]
 
 
 class ConfigHolder(NamedTuple):
-    """What has configs: a topic, brokers, or a group."""
+    """What has configs: a topic, brokers, a group, or a subscription to metrics of clients."""
 
     kind: int
     name: str
@@ -55,6 +54,7 @@ class ConfigHolder(NamedTuple):
 FAULTS: Mapping[int, Callable[[str, str], str | None]] = {
     TOPIC_RESOURCE: topic_configs.fault_of,
     GROUP_RESOURCE: group_configs.fault_of,
+    CLIENT_METRICS_RESOURCE: client_metrics.fault_of,
 }
 """What is wrong with a config of a kind of resource whose names are not those of the broker's settings."""
 
@@ -65,6 +65,8 @@ class KnownConfigs(NamedTuple):
     topics: Mapping[str, Topic]
     brokers: Mapping[str, Configs]
     groups: Mapping[str, Configs]
+    subscriptions: Mapping[str, Configs]
+    """To metrics of clients."""
 
 
 def decide(known: KnownConfigs, event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
@@ -100,7 +102,10 @@ def find(known: KnownConfigs, wanted: Resource, event: ConfigsChanged | ConfigsR
         defaults = {each: str(bound.default) for each, bound in event.group_bounds.items()}
         return ConfigHolder(kind, name, known.groups.get(name, {}), defaults, group_configs.table())
     if kind == CLIENT_METRICS_RESOURCE:
-        raise Refusal(ErrorCode.INVALID_REQUEST, NO_METRICS if name else "name a subscription")
+        if not name:
+            raise Refusal(ErrorCode.INVALID_REQUEST, "subscriptions have no default configs: name one")
+        own = known.subscriptions.get(name, {})
+        return ConfigHolder(kind, name, own, client_metrics.defaults(), client_metrics.table())
     if kind != TOPIC_RESOURCE:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     topic = find_topic(known.topics, name)

@@ -26,6 +26,7 @@ from ottla.coordination.cluster import (
     registration,
     scram_change,
 )
+from ottla.coordination.cluster.config_holders import changed, reconfigured
 from ottla.coordination.cluster.events import (
     AclsRequested,
     AclsUnwanted,
@@ -60,6 +61,7 @@ from ottla.coordination.cluster.node_records import (
 )
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     NO_LEADER,
     TOPIC_RESOURCE,
@@ -117,8 +119,10 @@ class ClusterMetadata:
         """Settings of brokers that were changed at run time, by the broker's number; of all brokers under no name."""
         self.groups: Mapping[str, Mapping[str, str]] = {}
         """What groups set themselves; another object after each change."""
+        self.subscriptions: Mapping[str, Mapping[str, str]] = {}
+        """Those to metrics of clients, by name; another object after each change."""
         self.others: dict[tuple[int, str], dict[str, str]] = {}
-        """Configs of what means nothing here, such as subscriptions to metrics, by kind and name: a snapshot keeps them."""
+        """Configs of what means nothing here, by kind and name: a snapshot keeps them."""
         self.acls = AclStore()
         """Who may do what, where an authorizer asks for it."""
         self.quotas = ClientQuotas()
@@ -181,15 +185,12 @@ class ClusterMetadata:
             yield ProducerIdsRecord(next_producer_id=self.next_producer_id)
 
     def _config_records(self) -> Iterator[Message]:
-        for broker, configs in self.brokers.items():
-            for name, value in configs.items():
-                yield ConfigRecord(BROKER_RESOURCE, broker, name, value)
-        for group, own in self.groups.items():
+        by_kind = {BROKER_RESOURCE: self.brokers, GROUP_RESOURCE: self.groups}
+        by_kind[CLIENT_METRICS_RESOURCE] = self.subscriptions
+        named = {(kind, name): own for kind, holders in by_kind.items() for name, own in holders.items()}
+        for (kind, holder), own in (named | self.others).items():
             for name, value in own.items():
-                yield ConfigRecord(GROUP_RESOURCE, group, name, value)
-        for (kind, other), own in self.others.items():
-            for name, value in own.items():
-                yield ConfigRecord(kind, other, name, value)
+                yield ConfigRecord(kind, holder, name, value)
 
     def check(self) -> None:
         self.acls.check()
@@ -203,7 +204,9 @@ class ClusterMetadata:
         assert all(number == each.broker_id for number, each in self.registrations.items())
 
     def _decide_configs(self, event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
-        return config_change.decide(config_change.KnownConfigs(self.topics, self.brokers, self.groups), event)
+        return config_change.decide(
+            config_change.KnownConfigs(self.topics, self.brokers, self.groups, self.subscriptions), event
+        )
 
     def _decide_start(self, event: NodeStarted) -> Decision[Message]:
         # A transaction that is not complete ends as it would under another controller: its own is no more.
@@ -367,8 +370,9 @@ class ClusterMetadata:
         if record.resource_type == BROKER_RESOURCE:
             self.brokers[name] = changed(self.brokers.get(name, {}), record)
         elif record.resource_type == GROUP_RESOURCE:
-            groups = {**self.groups, name: changed(self.groups.get(name, {}), record)}
-            self.groups = {group: configs for group, configs in groups.items() if configs}
+            self.groups = reconfigured(self.groups, record)
+        elif record.resource_type == CLIENT_METRICS_RESOURCE:
+            self.subscriptions = reconfigured(self.subscriptions, record)
         elif record.resource_type == TOPIC_RESOURCE and topic is not None:
             self.topics[name] = replace(topic, configs=changed(topic.configs, record))
         elif record.resource_type != TOPIC_RESOURCE:
@@ -467,12 +471,6 @@ REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
 
 TRANSACTIONAL = frozenset((BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord))
 """What counts at once, also within a transaction."""
-
-
-def changed(configs: Mapping[str, str], record: ConfigRecord) -> dict[str, str]:
-    """Configs after one of them was set, or given back to its default."""
-    others = {name: value for name, value in configs.items() if name != record.name}
-    return others if record.value is None else {**others, record.name: record.value}
 
 
 def topic_records(topic: Topic) -> Iterator[Message]:

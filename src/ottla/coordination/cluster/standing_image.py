@@ -14,6 +14,7 @@ def standing_image(machine: ClusterMetadata) -> Iterator[Message]:
     still.features, still.controllers = dict(machine.features), dict(machine.controllers)
     still.registrations, still.topics = dict(machine.registrations), dict(machine.topics)
     still.brokers, still.groups, still.others = dict(machine.brokers), machine.groups, dict(machine.others)
+    still.subscriptions = machine.subscriptions
     still.acls.by_id, still.quotas.values = dict(machine.acls.by_id), dict(machine.quotas.values)
     still.passwords, still.tokens = dict(machine.passwords), dict(machine.tokens)
     still.foreign, still.next_producer_id = list(machine.foreign), machine.next_producer_id

@@ -105,6 +105,8 @@ class Source(IntEnum):
     BROKER = 4
     """The settings with which the broker was started."""
     DEFAULT = 5
+    SUBSCRIPTION = 7
+    """To metrics of clients."""
     GROUP = 8
 
 

@@ -1,0 +1,188 @@
+"""Metrics that clients push: asked for by subscriptions, taken by Kafka's rules, shown with the broker's own."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla import Admin
+from ottla.broker.embedded import Broker
+from ottla.broker.figures import Figure, of_clients
+from ottla.broker.loop_call import call_in_loop
+from ottla.client.admin import ConfigResource
+from ottla.errors import ErrorCode, KafkaError
+from ottla.kafka_id import text_of
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from ottla.protocol.messages.push_telemetry import PushTelemetryRequest
+from ottla.protocol.metrics_data import Kind, Point, write_metrics
+from ottla.protocol.schema import ZERO_UUID
+from ottla.records.compression import Codec, compress
+from tests.broker.wire import Wire
+
+EVERYTHING = {"metrics": "*", "interval.ms": 100}
+SENT = Point("org.apache.kafka.producer.record.send.total", Kind.DELTA, 5.0, (("client-x", "1"),))
+ZSTD = Codec.ZSTD
+
+
+def subscribe(broker: Broker, name: str = "all", **configs: Any) -> None:
+    wanted = {key.replace("_", "."): value for key, value in configs.items()} or EVERYTHING
+    with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.alter_configs({ConfigResource("client-metrics", name): wanted})
+
+
+def ask(wire: Wire, instance_id: uuid.UUID = ZERO_UUID) -> GetTelemetrySubscriptionsResponse:
+    told: GetTelemetrySubscriptionsResponse = wire.ask(GetTelemetrySubscriptionsRequest(instance_id))
+    return told
+
+
+def push(
+    wire: Wire, asked: GetTelemetrySubscriptionsResponse, *points: Point, codec: int = ZSTD, **changed: Any
+) -> int:
+    """The error that a push is answered."""
+    metrics = compress(Codec(codec), write_metrics(points, {})) if 0 <= codec <= ZSTD else b"x"
+    parts = {"terminating": False, "metrics": metrics, "subscription_id": asked.subscription_id, **changed}
+    error: int = wire.ask(PushTelemetryRequest(asked.client_instance_id, compression_type=codec, **parts)).error_code
+    return error
+
+
+def figures(broker: Broker) -> dict[str, Figure]:
+    """What is shown of clients, by name."""
+    server = broker.server
+    assert server is not None
+    node = server.node
+
+    def take() -> dict[str, Figure]:
+        return {each.name: each for each in of_clients(node.telemetry.pushed(node.clock.monotonic()))}
+
+    return call_in_loop(server.call_soon, take, 20)
+
+
+def test_nothing_is_wanted_of_clients_where_nobody_has_subscribed(wire: Wire) -> None:
+    told = ask(wire)
+    assert (told.error_code, told.requested_metrics, told.push_interval_ms) == (0, [], 300_000)
+    assert told.client_instance_id != ZERO_UUID
+    assert told.accepted_compression_types == [4, 3, 1, 2]
+    assert (told.telemetry_max_bytes, told.delta_temporality) == (1_048_576, True)
+
+
+@pytest.mark.behaviour("B8")
+def test_what_a_client_pushes_is_shown_with_its_names_as_labels(broker: Broker, wire: Wire) -> None:
+    subscribe(broker)
+    told = ask(wire)
+    assert (told.requested_metrics, told.push_interval_ms) == (["*"], 100)
+    assert push(wire, told, SENT, Point("own.gauge", Kind.GAUGE, 1.5)) == 0
+    name = "kafka_client_telemetry_producer_record_send"
+    shown = figures(broker)
+    assert (shown[name].kind, shown[name].labels) == ("counter", ("client_instance_id", "client_id", "client_x"))
+    assert shown[name].samples == [((text_of(told.client_instance_id), "wire", "1"), 5.0)]
+    assert shown["kafka_client_telemetry_own_gauge"].kind == "gauge"
+    assert shown["kafka_client_telemetry_instances"].samples == [((), 1)]
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_every_compression_is_taken(broker: Broker, wire: Wire, codec: Codec) -> None:
+    subscribe(broker)
+    assert push(wire, ask(wire), SENT, codec=codec) == 0
+    assert "kafka_client_telemetry_producer_record_send" in figures(broker)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"subscription_id": 7}, ErrorCode.UNKNOWN_SUBSCRIPTION_ID),
+        ({"codec": 9}, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        ({"metrics": b"x" * 1_048_577, "codec": 0}, ErrorCode.TELEMETRY_TOO_LARGE),
+        ({"metrics": compress(Codec.GZIP, b"x" * 1_048_577), "codec": Codec.GZIP}, ErrorCode.TELEMETRY_TOO_LARGE),
+        ({"metrics": b"\x0a\xff", "codec": 0}, ErrorCode.INVALID_RECORD),
+        ({"metrics": b"no zstd"}, ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_by_kafkas_code(
+    broker: Broker, wire: Wire, changed: dict[str, Any], error: int
+) -> None:
+    subscribe(broker)
+    assert push(wire, ask(wire), SENT, **changed) == error
+    assert figures(broker)["kafka_client_telemetry_instances"].samples == [((), 0)]
+
+
+def test_a_client_without_an_id_cannot_push(wire: Wire) -> None:
+    for number in (0, 1):
+        nobody = GetTelemetrySubscriptionsResponse(client_instance_id=uuid.UUID(int=number))
+        assert push(wire, nobody, SENT) == ErrorCode.INVALID_REQUEST
+
+
+def test_who_pushes_before_its_time_is_refused_but_for_the_last_time(broker: Broker, wire: Wire) -> None:
+    subscribe(broker, metrics="*", interval_ms=3_600_000)
+    told = ask(wire)
+    assert told.push_interval_ms == 300_000
+    assert push(wire, told, SENT) == 0
+    assert push(wire, told, SENT) == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert ask(wire, told.client_instance_id).error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert push(wire, told, SENT, terminating=True) == 0
+    assert push(wire, told, SENT, terminating=True) == ErrorCode.INVALID_REQUEST
+
+
+def test_a_client_is_asked_by_what_it_says_that_it_is(broker: Broker) -> None:
+    subscribe(broker, metrics="a.,b.", match="client_software_name=mine,client_id=we.*", interval_ms=500)
+    with Wire(broker.bootstrap_servers, "web") as named, Wire(broker.bootstrap_servers, "web") as nameless:
+        named.ask(ApiVersionsRequest("mine", "1"))
+        assert (ask(named).requested_metrics, ask(named).push_interval_ms) == (["a.", "b."], 500)
+        assert ask(nameless).requested_metrics == []
+
+
+def test_a_changed_subscription_makes_a_client_ask_anew_at_once(broker: Broker, wire: Wire) -> None:
+    subscribe(broker, metrics="a.", interval_ms=300_000)
+    told = ask(wire)
+    subscribe(broker, metrics="b.")
+    assert push(wire, told, SENT) == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+    again = ask(wire, told.client_instance_id)
+    assert (again.client_instance_id, again.requested_metrics) == (told.client_instance_id, ["b."])
+    assert push(wire, again, SENT) == 0
+
+
+def test_a_subscription_is_there_after_a_restart(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+        subscribe(broker, metrics="a.")
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert ask(wire).requested_metrics == ["a."]
+
+
+def test_a_subscription_is_set_described_listed_and_taken_back(broker: Broker) -> None:
+    resource = ConfigResource("client-metrics", "m")
+    with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.alter_configs({resource: {"interval.ms": 5000}})
+        found = admin.describe_configs([resource])[resource]
+        assert {name: each.value for name, each in found.items()} == {"interval.ms": "5000", "match": "", "metrics": ""}
+        assert found["interval.ms"].source == "DYNAMIC_CLIENT_METRICS_CONFIG"
+        assert found["match"].is_default
+        assert admin.list_config_resources(["client-metrics"]) == [resource]
+        admin.alter_configs({resource: {"interval.ms": None}})
+        assert admin.list_config_resources(["client-metrics"]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "error", "reason"),
+    [
+        ("m", {"bogus": "1"}, ErrorCode.INVALID_REQUEST, "Unknown client metrics configuration: bogus"),
+        ("m", {"interval.ms": 99}, ErrorCode.INVALID_REQUEST, "interval.ms = 99: must be at least 100"),
+        ("m", {"interval.ms": 3_600_001}, ErrorCode.INVALID_REQUEST, "must be at most 3600000"),
+        ("m", {"interval.ms": "x"}, ErrorCode.INVALID_CONFIG, "must be a whole number"),
+        ("m", {"match": "client_id"}, ErrorCode.INVALID_CONFIG, "must be NAME=REGEX"),
+        ("m", {"match": "colour=red"}, ErrorCode.INVALID_CONFIG, "must be NAME=REGEX"),
+        ("m", {"match": "client_id=("}, ErrorCode.INVALID_CONFIG, "no regular expression"),
+        ("", {"metrics": "*"}, ErrorCode.INVALID_REQUEST, "subscriptions have no default configs"),
+    ],
+)
+def test_what_a_subscription_cannot_be_is_refused(
+    broker: Broker, name: str, changes: dict[str, Any], error: int, reason: str
+) -> None:
+    with Admin(bootstrap_servers=broker.bootstrap_servers) as admin, pytest.raises(KafkaError) as refused:
+        admin.alter_configs({ConfigResource("client-metrics", name): changes})
+    assert (refused.value.code, reason in str(refused.value)) == (error, True), refused.value
