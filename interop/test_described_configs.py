@@ -38,7 +38,7 @@ DIFFERENT: dict[str, tuple[set[str], str]] = {
     ),
     "cordoned.log.dirs": (
         {"type", "value", "read_only", "synonyms"},
-        "ours is one text, and `*` unless somebody sets it",
+        "ours is one text, and `*` unless somebody sets it (which counts for a broker that joins)",
     ),
     "listener.security.protocol.map": ({"value", "read_only", "synonyms"}, STATIC),
     "listeners": ({"value", "read_only", "synonyms"}, STATIC),

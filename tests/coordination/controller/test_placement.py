@@ -81,8 +81,8 @@ def test_wherever_brokers_are_no_partition_has_two_copies_on_one(
     [
         (THREE, 0, "0 replicas: at least one"),
         (THREE, 10, r"10 replicas cannot be put on 9 broker\(s\)"),
-        (racks(a="(1) (2)"), 1, "all brokers are fenced"),
-        ([], 1, "all brokers are fenced"),
+        (racks(a="(1) (2)"), 1, "all brokers that take partitions unasked are fenced"),
+        ([], 1, r"no broker takes partitions unasked.*`cordoned.log.dirs`"),
     ],
 )
 def test_what_cannot_be_placed_is_said_in_a_sentence(brokers: list[UsableBroker], copies: int, sentence: str) -> None:

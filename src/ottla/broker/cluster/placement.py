@@ -66,7 +66,9 @@ class Placement:
 
 def cordoned(config: BrokerConfig, directories: DataDirectory | DataDirectories) -> frozenset[UUID]:
     """The directories that get no partition that nobody has put there (KIP-1066)."""
-    if not config.joins and "cordoned_log_dirs" not in config.given:
+    # A guest among others' brokers takes nothing unasked; one that votes in its cluster is none.
+    is_guest = config.joins and not config.combines
+    if not is_guest and "cordoned_log_dirs" not in config.given:
         return frozenset()
     named = {each.strip() for each in config.cordoned_log_dirs.split(",")}
     return frozenset(

@@ -46,7 +46,7 @@ class ClusterConfig:
 
     cordoned_log_dirs: str = "*"
     """Directories in which the cluster puts no partition unless somebody assigns it there: `*` for all, which is the default of a
-    broker that joins, empty for none."""
+    broker that joins (`process.roles=broker`), empty for none."""
 
     broker_rack: str | None = None
     """Where this broker is, told to the cluster that it joins."""

@@ -398,7 +398,7 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     @cached_property
     def joins(self) -> bool:
         """Whether this is a broker of a cluster that has controllers."""
-        alone = self.process_roles == ("broker",) and bool(self.controller_quorum_bootstrap_servers)
+        alone = self.process_roles == ("broker",) and bool(roles.controllers(self))
         return alone or self.combines
 
     @cached_property

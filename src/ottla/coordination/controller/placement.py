@@ -125,8 +125,13 @@ def check(brokers: Sequence[UsableBroker], copies: int) -> None:
     fault = None
     if copies <= 0:
         fault = f"{copies} replicas: at least one, or -1 for the default"
+    elif not brokers:
+        fault = (
+            "no broker takes partitions unasked: each is about to stop, or all its directories are cordoned, as those of "
+            "a broker of Ottla's that joins a cluster unless its `cordoned.log.dirs` is set and empty"
+        )
     elif all(each.fenced for each in brokers):
-        fault = "all brokers are fenced, or have no directory that is not cordoned"
+        fault = "all brokers that take partitions unasked are fenced"
     elif copies > len(brokers):
         fault = (
             f"{copies} replicas cannot be put on {len(brokers)} broker(s) that have a directory which is not cordoned"
