@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.broker.embedded import Broker
 from ottla.broker.handlers import HANDLERS
 from ottla.errors import ErrorCode
 from ottla.protocol.conversation import decode_response
@@ -17,8 +18,10 @@ KAFKA_4_3 = {
     20: (1, 6), 21: (0, 2), 22: (0, 5), 23: (2, 4), 24: (0, 5), 25: (0, 4), 26: (0, 5), 27: (1, 2), 28: (0, 5), 29: (1, 3), 30: (1, 3), 31: (1, 3), 32: (1, 4), 33: (0, 2), 34: (1, 2), 35: (1, 5), 36: (0, 2), 37: (0, 3),
     38: (1, 3), 39: (1, 2), 40: (1, 2), 41: (1, 3), 50: (0, 0), 51: (0, 0), 48: (0, 1), 49: (0, 1),
     42: (0, 2), 43: (0, 2),
-    44: (0, 1), 45: (0, 1), 46: (0, 0), 47: (0, 0), 55: (0, 2), 57: (0, 2), 60: (0, 2), 61: (0, 0), 64: (0, 0), 65: (0, 0), 66: (0, 2), 68: (0, 1), 69: (0, 1), 71: (0, 0), 72: (0, 0), 74: (0, 1), 75: (0, 0), 80: (0, 1), 81: (0, 0),
+    44: (0, 1), 45: (0, 1), 46: (0, 0), 47: (0, 0), 55: (0, 2), 57: (0, 2), 60: (0, 2), 61: (0, 0), 64: (0, 0), 65: (0, 0), 66: (0, 2), 68: (0, 1), 69: (0, 1), 74: (0, 1), 75: (0, 0), 80: (0, 1), 81: (0, 0),
 }  # fmt: skip
+OF_METRICS = {71: (0, 0), 72: (0, 0)}
+"""Of which Kafka tells where it has a plugin that takes them."""
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
@@ -30,7 +33,13 @@ def test_the_ranges_are_those_of_kafka_4_3_and_produce_begins_at_0(wire: Wire, v
 
 def test_everything_that_is_told_has_a_handler(wire: Wire) -> None:
     response = wire.ask(ApiVersionsRequest("a", "1"), 4)
-    assert {api.api_key for api in response.api_keys} == HANDLERS.keys()
+    assert {api.api_key for api in response.api_keys} == HANDLERS.keys() - OF_METRICS.keys()
+
+
+def test_metrics_of_clients_are_asked_for_where_there_is_a_page_to_show_them() -> None:
+    with Broker(metrics_listen="127.0.0.1:0") as broker, Wire(broker.bootstrap_servers) as wire:
+        response = wire.ask(ApiVersionsRequest("a", "1"), 4)
+    assert {api.api_key: (api.min_version, api.max_version) for api in response.api_keys} == KAFKA_4_3 | OF_METRICS
 
 
 def test_a_version_from_the_future_is_answered_in_version_0_with_the_range_to_ask_for(wire: Wire) -> None:

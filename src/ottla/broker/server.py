@@ -96,7 +96,8 @@ class Server:
             main = config.metadata_directory if config.log_dirs else ""
             self._directory = open_directories(where, node_id=config.node_id, formatted=config.joins, main=main)
             undo.callback(lambda: self._directory.close(clean=False))
-            apis, parts = spoken_versions(joins=config.joins), (self._clock, self._timers, self._disk)
+            apis = spoken_versions(joins=config.joins, shows_metrics=bool(config.metrics_listen))
+            parts = (self._clock, self._timers, self._disk)
             self.node = BrokerNode(config, self._directory, *parts, apis)
             self._gap_check = GapCheck(self._directory, self._disk)
             around = self._selector, self.call_soon, self._end, self._fail

@@ -157,9 +157,15 @@ def is_spoken(name: str, *, joins: bool) -> bool:
     return not joins or name in JOINED
 
 
-def spoken_versions(*, joins: bool = False) -> list[ApiVersion]:
-    """The table as ApiVersions tells it."""
-    keys = [key for key in sorted(HANDLERS) if is_spoken(SERVED[key].name, joins=joins)]
+OF_TELEMETRY = frozenset(("GetTelemetrySubscriptions", "PushTelemetry"))
+"""What clients do unasked as soon as they are told of it; librdkafka writes a line about it for each client."""
+
+
+def spoken_versions(*, joins: bool = False, shows_metrics: bool = False) -> list[ApiVersion]:
+    """The table as ApiVersions tells it; of metrics of clients nothing where nobody could see them, as Kafka does."""
+    untold = frozenset[str]() if shows_metrics else OF_TELEMETRY
+    names = {key: SERVED[key].name for key in sorted(HANDLERS)}
+    keys = [key for key, name in names.items() if is_spoken(name, joins=joins) and name not in untold]
     return [ApiVersion(key, *SERVED[key].advertised) for key in keys]
 
 
