@@ -97,8 +97,7 @@ class Server:
             self._directory = open_directories(where, node_id=config.node_id, formatted=config.joins, main=main)
             undo.callback(lambda: self._directory.close(clean=False))
             apis = spoken_versions(joins=config.joins, shows_metrics=bool(config.metrics_listen))
-            parts = (self._clock, self._timers, self._disk)
-            self.node = BrokerNode(config, self._directory, *parts, apis)
+            self.node = BrokerNode(config, self._directory, self._clock, self._timers, self._disk, apis)
             self._gap_check = GapCheck(self._directory, self._disk)
             around = self._selector, self.call_soon, self._end, self._fail
             self._joined = join(self.node, self._listeners, *around) if config.joins else None
