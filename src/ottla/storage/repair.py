@@ -21,7 +21,7 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.batches.damage import Damage, survey
 from ottla.storage.batches.sound_walk import Bounds, Found, sound_walk
-from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
+from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.open_file import OpenFile, write_all
@@ -29,6 +29,7 @@ from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery.epoch_check import Led, led_by, steady
 from ottla.storage.recovery.lost_offsets import Lost, add_lost
+from ottla.storage.segments.beginning import lost_beginning, note_deleted
 from ottla.storage.segments.log_folder import (
     LOG_NAME,
     METADATA_FILE,
@@ -89,6 +90,7 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
         if partition in folders:
             topic_id = topic_ids.get(partition.topic)
             yield from of_folders(folder)
+            yield from of_beginning(folder)
             yield from of_log(folder)
             yield from of_identity(folder, topic_id)
             yield from of_nothing(folder, topic_id, known.get(partition, 0))
@@ -108,6 +110,16 @@ def of_folders(folder: PartitionFolder) -> Iterator[Repair]:
 def move(path: Path, aside: Path) -> None:
     path.rename(aside)
     sync_path(path.parent)
+
+
+def of_beginning(folder: PartitionFolder) -> Iterator[Repair]:
+    """Offsets before the first segment that are gone, though nobody deleted them."""
+    bases = [int(path.stem) for path in folder.folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file()]
+    noted = OffsetCheckpoints(folder.directory).noted_start(folder.partition)
+    lost = lost_beginning(folder.folder, noted, min(bases)) if bases else None
+    if lost is not None:
+        begin = partial(note_deleted, folder.folder, lost.next_offset)
+        yield Repair(folder.partition, str(lost), f"let the log begin at offset {lost.next_offset}", begin)
 
 
 def of_log(folder: PartitionFolder) -> Iterator[Repair]:

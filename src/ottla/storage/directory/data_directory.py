@@ -236,6 +236,7 @@ class DataDirectory:
             recovery_point=self._checkpoints.recovery_points.get(partition, 0),
             start_offset=self._checkpoints.start_offsets.get(partition),
             committed=self._high_watermarks.get(partition) if replicated else None,
+            noted_start=self._checkpoints.noted_start(partition),
         )
         log.before_cut = partial(self._lower, partition)
         if topic_id is not None and not id_known:

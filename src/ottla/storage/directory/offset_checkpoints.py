@@ -26,9 +26,12 @@ class OffsetCheckpoints:
         """`path` is the data directory; OSError where it cannot be read."""
         self.recovery_points = read_offsets(path / RECOVERY_POINTS)
         self.start_offsets = read_offsets(path / START_OFFSETS)
+        self._of_all = self.recovery_points.keys() <= self.start_offsets.keys()
         self._path = path
         self._checkpointed = {*self.recovery_points, *self.start_offsets}
         """Partitions of which the files may tell."""
+        self._starts: dict[TopicPartition, int] | None = None
+        """What was written last of where logs begin."""
         self._turns = 0
         self._written = 0
         self._lock = Lock()
@@ -36,9 +39,14 @@ class OffsetCheckpoints:
     def note(self, partition: TopicPartition, log: Log) -> None:
         """Take up what an open log says of itself."""
         self.recovery_points[partition] = log.recovery_point
-        self.start_offsets.pop(partition, None)
-        if log.start_offset > log.bases[0]:
-            self.start_offsets[partition] = log.start_offset
+        self.start_offsets[partition] = log.start_offset
+
+    def noted_start(self, partition: TopicPartition) -> int | None:
+        """Where a log is sure to have begun when the files were written; None where they do not tell that.
+
+        Kafka tells only of logs from which records were deleted, and of those it may tell too late: its file is without others.
+        """
+        return self.start_offsets.get(partition) if self._of_all else None
 
     def remove(self, partition: TopicPartition) -> None:
         self.recovery_points.pop(partition, None)
@@ -73,8 +81,10 @@ class OffsetCheckpoints:
                 if turn <= self._written:
                     return
                 try:
+                    if starts != self._starts:
+                        write_offsets(self._path / START_OFFSETS, starts)
+                        self._starts = starts
                     write_offsets(self._path / RECOVERY_POINTS, points)
-                    write_offsets(self._path / START_OFFSETS, starts)
                 except OSError as error:
                     raise storage_error(f"cannot write checkpoints in {self._path}", error) from error
                 self._written = turn

@@ -15,7 +15,7 @@ from ottla.model import INT64_MAX
 from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN
 from ottla.storage.directory.data_directory import CLEANER_OFFSETS
 from ottla.storage.directory.directory_lock import FILE_NAME as LOCK_NAME
-from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
+from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.partition_check import PartitionCheck, Progress
@@ -46,12 +46,13 @@ class Inspection:
         """Check one partition after another."""
         ends = {}
         directory = self.path if self.whole else self.path.absolute().parent
-        flushed, compacted = flushed_in(directory), compacted_in(directory)
+        flushed, compacted, began = flushed_in(directory), compacted_in(directory), began_in(directory)
         for folder in self.folders:
             check = PartitionCheck(folder, self.live, deep, flushed(folder.absolute().name))
             try:
                 check.run(progress)
                 check.note_missing(compacted=compacted(folder.absolute().name))
+                check.note_beginning(began(folder.absolute().name))
             except FileNotFoundError:
                 if not self.live:
                     raise
@@ -105,6 +106,19 @@ def compacted_in(directory: Path) -> Callable[[str], bool | None]:
         return lambda name: None
     names = {str(partition) for partition in read_offsets(directory / CLEANER_OFFSETS)}
     return names.__contains__
+
+
+def began_in(directory: Path) -> Callable[[str], int | None]:
+    """Tells where the log in a folder of a data directory is sure to have begun once; None where nobody knows."""
+    if not (directory / "meta.properties").exists():
+        return lambda name: None
+    checkpoints = OffsetCheckpoints(directory)
+
+    def began(name: str) -> int | None:
+        partition = partition_of(name)
+        return None if partition is None else checkpoints.noted_start(partition)
+
+    return began
 
 
 def lost_records(path: Path, ends: dict[str, int]) -> Iterator[Fault]:

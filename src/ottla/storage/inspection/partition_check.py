@@ -19,6 +19,7 @@ from ottla.storage.inspection.replay import Replay
 from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
 from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
+from ottla.storage.segments.beginning import lost_beginning
 from ottla.storage.segments.gaps import missing_offsets
 from ottla.storage.segments.log_folder import LOG_NAME
 
@@ -141,6 +142,12 @@ class PartitionCheck:
                 self.notes.append(Note(missing.file, missing.reason))
             else:
                 self.faults.append(Fault(missing.file, missing.reason, offset=missing.first_offset))
+
+    def note_beginning(self, noted: int | None) -> None:
+        """Tell of offsets that are gone before the first segment, where the log began at `noted`."""
+        lost = lost_beginning(self.folder, noted, self.start_offset)
+        if lost is not None:
+            self.faults.append(Fault(lost.file, lost.reason, offset=lost.offset))
 
     def _out_of_order(self, path: Path, batch: Batch, base_offset: int) -> Fault | None:
         """The offset of a batch is not in its CRC; of two that contradict each other the one that leapt is wrong."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT64_MAX, Buffer, FileSlice, OffsetAndTimestamp
-from ottla.storage.batches.damage import DamagedLogError, folder_in_place
+from ottla.storage.batches.damage import Damage, DamagedLogError, folder_in_place, remedy
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.leader_epochs import LeaderEpochs
@@ -38,6 +38,7 @@ from ottla.storage.recovery.epoch_check import true_epochs
 from ottla.storage.recovery.log_loader import LogLoader, Recovery, recover_from
 from ottla.storage.recovery.producer_recovery import ProducerRecovery, begin_recovery, recover_producers
 from ottla.storage.recovery.transaction_check import aborted_transactions
+from ottla.storage.segments.beginning import lost_beginning, note_deleted
 from ottla.storage.segments.log_folder import find_segments, misplaced_folders, remove_folder
 from ottla.storage.segments.retention import deletable
 from ottla.storage.segments.segment import Segment
@@ -64,6 +65,8 @@ class Log(LogEnd):
         """What was cut off when the log was opened after a crash."""
         self.torn_at: int | None = None
         """The first offset that a crash left damaged with whole batches behind it, until the log is cut there. The recovery point waits there."""
+        self.lost: Damage | None = None
+        """The offsets before the first segment, if they are gone and nobody deleted them."""
         self._snapshots = SnapshotKeeper(directory)
         self.cleaning = False
         """Whether compaction is at work on the segments' files."""
@@ -85,12 +88,14 @@ class Log(LogEnd):
         recovery_point: int = 0,
         start_offset: int | None = None,
         committed: int | None = None,
+        noted_start: int | None = None,
     ) -> Log:
         """Open the log in `directory`, which is made if it is not there.
 
         Unless the last shutdown was `clean`, all batches from `recovery_point` on are checked and a torn tail is
         cut off (`log.recovery` tells). `start_offset` is where records begin that were not deleted, `committed` the high
-        watermark that was written down of a log of which other brokers have copies.
+        watermark that was written down of a log of which other brokers have copies. `noted_start` is where it is sure to have begun
+        once: offsets from there on that are in no file were not deleted, and readers are told so.
         """
         log = cls(directory, config)
         log.active_since_ms = now_ms
@@ -106,7 +111,7 @@ class Log(LogEnd):
             raise storage_error(f"cannot open the log in {directory}", error) from error
         active = log.segments[-1]
         active.own_position, active.own_offset = active.size, log.end_offset
-        log.start_offset = min(max(log.bases[0], start_offset or 0), log.end_offset)
+        log.start_offset = min(max(log._begin(noted_start), start_offset or 0), log.end_offset)
         high_watermark.resume(log, committed)
         log.size_bytes = log._list.size_bytes
         log.release()
@@ -214,6 +219,8 @@ class Log(LogEnd):
         if offset >= up_to:
             return None
         end = up_to if up_to < self.end_offset else None
+        if self.lost is not None and offset < self.bases[0]:
+            raise DamagedLogError(self.lost)
         try:
             return self._list.slice(offset, max_bytes, min_one=min_one, end=end)
         except DamagedLogError:
@@ -280,6 +287,8 @@ class Log(LogEnd):
         try:
             if count == len(self.segments):
                 self._roll_before_all_goes(now_ms)
+            if deleted:
+                note_deleted(self.directory, self.bases[count])
             for segment in deleted:
                 self._remove_first()
                 segment.delete()
@@ -396,6 +405,14 @@ class Log(LogEnd):
             self._list.add(Segment(self.directory, base_offset, size, self.config.index_interval_bytes))
         if not sizes:
             self._create(start_offset)
+
+    def _begin(self, noted: int | None) -> int:
+        """Where the log begins: at its first segment, or before it where files are gone."""
+        self.lost = lost_beginning(self.directory, noted, self.bases[0])
+        if self.lost is None:
+            return self.bases[0]
+        LOG.error("%s; readers who begin there get an error; %s", self.lost, remedy(self.directory))
+        return self.lost.offset
 
     def _create(self, base_offset: int) -> None:
         self._list.add(Segment.create(self.directory, base_offset, self.config.index_interval_bytes))

@@ -23,6 +23,7 @@ from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log.high_watermark import forget_from
 from ottla.storage.recovery.lost_offsets import drop_lost
+from ottla.storage.segments.beginning import note_deleted
 from ottla.storage.segments.reader_lock import READER_LOCK
 from ottla.storage.segments.segment import Segment
 
@@ -56,6 +57,7 @@ def start_anew(log: Log, offset: int, now_ms: int) -> int:
     """What `Log.truncate_fully_and_start_at` does."""
     ensure_at_rest(log, log.segments[0])
     try:
+        note_deleted(log.directory, max(offset, log.bases[0]))
         log.before_cut(0)
         log.lower_recovery_point(0)
         log.forget_snapshots()

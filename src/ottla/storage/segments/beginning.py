@@ -1,0 +1,58 @@
+"""Where a log begins: whether a first segment that is not there was deleted, or is gone.
+
+    deleted-before beside the log ──► files go ──► log-start-offset-checkpoint, some time later
+     └ forced to the disk first                     └ of all logs of the directory
+
+The checkpoint tells where each log began when it was last written, and lags behind retention; so whoever deletes segments from the
+front first leaves an empty file whose name is the offset up to which they may go. A kill between any two steps leaves a log that
+begins no higher than one of the two. One that does has lost files that nobody deleted: the offsets between are damage, which
+readers are told of, as of any other.
+
+Such a file has no bytes, so that a full disk takes it. Kafka passes it over.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from pathlib import Path
+
+from ottla.storage.batches.damage import Damage
+from ottla.storage.files.durable import sync_path
+
+DELETED_BEFORE = re.compile(r"(\d{20})\.deleted-before")
+
+
+def note_deleted(directory: Path, offset: int) -> None:
+    """Before segments are deleted that begin below an offset; it is on the disk when this returns."""
+    path = directory / f"{offset:020d}.deleted-before"
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        return  # A full disk must not keep what makes room from going.
+    sync_path(directory)
+    for name in os.listdir(directory):
+        if DELETED_BEFORE.fullmatch(name) and name < path.name:
+            (directory / name).unlink(missing_ok=True)
+
+
+def deleted_before(directory: Path) -> int:
+    """The offset up to which segments may have been deleted, as far as that was noted."""
+    return max(
+        (int(match[1]) for name in os.listdir(directory) if (match := DELETED_BEFORE.fullmatch(name))), default=0
+    )
+
+
+def lost_beginning(directory: Path, noted: int | None, first_base: int) -> Damage | None:
+    """What is missing before the first segment of a log; `noted` is where it began, None where nobody knows."""
+    if noted is None or noted >= first_base or (begin := max(noted, deleted_before(directory))) >= first_base:
+        return None
+    file = directory / f"{first_base:020d}.log"
+    reason = (
+        f"offsets {begin} to {first_base - 1} are in no segment, and nobody deleted them: the log began at or below {begin}, and the "
+        f"first file that is left begins at {first_base}"
+    )
+    return Damage(file, 0, 0, begin, first_base, reason)

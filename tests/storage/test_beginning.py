@@ -1,0 +1,214 @@
+"""Where a log begins: a first segment that is gone is told of, one that was deleted is not, whenever a kill comes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from ottla.model import TopicPartition
+from ottla.storage import repair
+from ottla.storage.batches.damage import DamagedLogError
+from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.inspection.directory_check import find
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from ottla.storage.segments.beginning import deleted_before, note_deleted
+from tests.storage.batches import NOW, append, batch
+
+FLIGHTS = TopicPartition("flights", 0)
+SMALL = LogConfig(segment_bytes=2 * len(batch(b"a")), retention_ms=-1)
+STARTS = "log-start-offset-checkpoint"
+DEEDS = {"append": 4, "delete": 3, "retain": 3, "checkpoint": 1, "cut": 1, "anew": 0.5, "restart": 1}
+"""What moves a log's ends, and how often it does."""
+CHANGES = ("open", "replace", "rename", "unlink", "truncate", "ftruncate")
+
+
+def opened(path: Path, **more: Any) -> tuple[DataDirectory, Log]:
+    directory = DataDirectory.open(path, node_id=1)
+    return directory, directory.open_log(FLIGHTS, SMALL, now_ms=NOW, **more)
+
+
+def filled(path: Path, *, clean: bool = False) -> Path:
+    """A directory with a log of three segments, two records in each; the folder of the log."""
+    directory, log = opened(path)
+    for _ in range(6):
+        append(log, b"a")
+    log.flush()
+    directory.checkpoint()
+    directory.close(clean=clean)
+    return log.directory
+
+
+def lose_first(folder: Path) -> None:
+    for path in folder.glob(f"{0:020d}.*"):
+        path.unlink()
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_first_segment_that_is_gone_is_told_of_and_the_rest_is_served(
+    tmp_path: Path, clean: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    lose_first(filled(tmp_path, clean=clean))
+    for _ in range(2):  # it is not forgotten by a start
+        caplog.clear()
+        directory, log = opened(tmp_path)
+        assert (log.start_offset, log.bases[0], log.end_offset) == (0, 2, 6)
+        assert "offsets 0 to 1 are in no segment, and nobody deleted them" in caplog.text
+        assert "ottla log repair" in caplog.text
+        with pytest.raises(DamagedLogError, match="seek to offset 2 to go on without it") as told:
+            log.read(1, 1000)
+        assert told.value.damage.next_offset == 2
+        assert log.read(2, 1000) is not None
+        directory.close(clean=clean)
+
+
+def test_whoever_deletes_the_records_that_are_gone_has_a_log_like_any_other(tmp_path: Path) -> None:
+    lose_first(filled(tmp_path))
+    directory, log = opened(tmp_path)
+    log.advance_start(2)
+    directory.checkpoint()
+    directory.close(clean=False)
+    assert opened(tmp_path)[1].lost is None
+
+
+def test_it_is_told_by_verify_and_accepted_by_repair(tmp_path: Path) -> None:
+    lose_first(filled(tmp_path))
+    assert [fault.reason for fault in faults(tmp_path)] == [
+        "offsets 0 to 1 are in no segment, and nobody deleted them: the log began at or below 0, and the first file that is left begins at 2"
+    ]
+    (found,) = repair.plan(tmp_path, [], {})
+    assert found.remedy == "let the log begin at offset 2"
+    found.execute()
+    assert not list(repair.plan(tmp_path, [], {}))
+    assert not faults(tmp_path)
+    log = opened(tmp_path)[1]
+    assert (log.start_offset, log.lost) == (2, None)
+
+
+def test_nothing_is_said_of_a_directory_whose_checkpoint_does_not_tell_of_all_logs(tmp_path: Path) -> None:
+    """Kafka's tells of none from which nothing was deleted, and too late of those from which something was."""
+    lose_first(filled(tmp_path))
+    recovery = tmp_path / "recovery-point-offset-checkpoint"
+    recovery.write_text("0\n2\nflights 0 6\nflights 1 0\n")
+    (tmp_path / STARTS).write_text("0\n1\nflights 0 0\n")
+    log = opened(tmp_path)[1]
+    assert (log.start_offset, log.lost) == (2, None)
+    assert not faults(tmp_path)
+
+
+def test_a_full_disk_does_not_keep_segments_from_going(tmp_path: Path) -> None:
+    filled(tmp_path)
+    _, log = opened(tmp_path)
+    log.advance_start(4)
+    real = os.open
+
+    def full(path: Any, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, flags, mode)
+
+    with mock.patch.object(os, "open", full):
+        assert [segment.base_offset for segment in log.retain(NOW)] == [0, 2]
+
+
+def test_of_two_marks_the_later_counts_and_is_kept(tmp_path: Path) -> None:
+    for offset in (4, 7):
+        note_deleted(tmp_path, offset)
+    assert os.listdir(tmp_path) == [f"{7:020d}.deleted-before"]
+    assert deleted_before(tmp_path) == 7
+
+
+def test_what_was_deleted_before_a_kill_is_not_missed_after_it(tmp_path: Path) -> None:
+    filled(tmp_path)
+    directory, log = opened(tmp_path)
+    log.advance_start(4)
+    assert len(log.retain(NOW)) == 2
+    directory.close(clean=False)
+    assert (tmp_path / STARTS).read_text() == "0\n1\nflights 0 0\n"
+    log = opened(tmp_path)[1]
+    assert (log.start_offset, log.lost) == (4, None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_kill_makes_a_log_look_as_if_its_beginning_were_gone(tmp_path: Path, seed: int) -> None:
+    moments = tmp_path / "moments"
+    moments.mkdir()
+    with every_moment(tmp_path / "data", moments):
+        live(tmp_path / "data", random.Random(seed))
+    found = sorted(moments.iterdir())
+    assert len(found) > 50
+    deleted = 0
+    for moment in found:
+        for _ in range(2):  # and once more, before anything was written down
+            if not (moment / "meta.properties").exists():
+                continue
+            directory, log = opened(moment, replicated=True)
+            assert log.lost is None, moment
+            assert log.start_offset >= log.bases[0]
+            deleted += log.bases[0] > 0
+            directory.close(clean=False)
+    assert deleted
+
+
+def live(path: Path, chance: random.Random) -> None:
+    """All that moves a log's beginning, in any order."""
+    directory, log = opened(path, replicated=True)
+    for _ in range(40):
+        match chance.choices(list(DEEDS), list(DEEDS.values()))[0]:
+            case "append":
+                for _ in range(3):
+                    append(log, b"a")
+                log.advance_high_watermark(log.end_offset)
+            case "delete":
+                log.advance_start(chance.randint(0, log.high_watermark))
+            case "retain":
+                log.retain(NOW)
+            case "checkpoint":
+                log.flush()
+                directory.checkpoint()
+            case "cut":
+                log.truncate_to(chance.randint(log.start_offset, log.end_offset), now_ms=NOW)
+            case "anew":
+                log.truncate_fully_and_start_at(log.end_offset + chance.randint(0, 3), now_ms=NOW)
+            case "restart":
+                directory.close(clean=chance.random() < 0.5)
+                directory, log = opened(path, replicated=True)
+                log.advance_high_watermark(log.end_offset)
+    directory.close(clean=False)
+
+
+@contextmanager
+def every_moment(folder: Path, kept: Path) -> Iterator[None]:
+    """Keeps the folder as a kill would leave it, before each call that changes what is in it."""
+    busy, count = False, 0
+
+    def before(name: str, real: Any) -> Any:
+        def stand_in(where: Any, *arguments: Any, **more: Any) -> Any:
+            nonlocal busy, count
+            changes = name != "open" or (bool(arguments) and arguments[0] & os.O_CREAT)
+            if changes and not busy and folder.exists():
+                busy, count = True, count + 1
+                shutil.copytree(folder, kept / f"{count:05d}")
+                busy = False
+            return real(where, *arguments, **more)
+
+        return stand_in
+
+    with ExitStack() as stack:
+        for name in CHANGES:
+            stack.enter_context(mock.patch.object(os, name, before(name, getattr(os, name))))
+        yield
+
+
+def faults(path: Path) -> list[Any]:
+    return [fault for check in find(path).run(lambda count: None) for fault in check.faults]
