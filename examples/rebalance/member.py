@@ -20,13 +20,17 @@ class Member:
         self.trace: Trace = self.consumer.trace()
         self._topic = topic
         self._ended = threading.Event()
-        self._nap = 0.0
+        self._awake = threading.Event()
+        self._awake.set()
         self._thread = threading.Thread(target=self._run, name=name)
         self._thread.start()
 
-    def sleep(self, seconds: float) -> None:
-        """Have it not poll for so long."""
-        self._nap = seconds
+    def sleep(self) -> None:
+        """Have it not poll until it is woken."""
+        self._awake.clear()
+
+    def wake(self) -> None:
+        self._awake.set()
 
     def partitions(self) -> set[int]:
         """What it has while it is a member in good standing."""
@@ -38,6 +42,7 @@ class Member:
     def close(self) -> None:
         """Have it go, and wait for that."""
         self._ended.set()
+        self.wake()
         self._thread.join()
 
     def _run(self) -> None:
@@ -45,7 +50,6 @@ class Member:
         try:
             while not self._ended.is_set():
                 self.consumer.poll(POLL_SECONDS)
-                nap, self._nap = self._nap, 0.0
-                self._ended.wait(nap)
+                self._awake.wait()
         finally:
             self.consumer.close()

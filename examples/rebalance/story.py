@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from examples.rebalance.happening import BROKER, STORY, Happening, merged
 from examples.rebalance.member import Member
@@ -30,14 +30,13 @@ class Told(NamedTuple):
 class Stage:
     """The broker, the members of the moment, and everybody's notes."""
 
-    def __init__(self, broker: Broker, assignor: str, max_poll_interval_ms: int) -> None:
+    def __init__(self, broker: Broker, assignor: str) -> None:
         self._servers = broker.bootstrap_servers
         self._settings = {
             "group_id": f"{GROUP}-{assignor}",
             "partition_assignment_strategy": assignor,
             "heartbeat_interval_ms": 50,
             "session_timeout_ms": 10_000,
-            "max_poll_interval_ms": max_poll_interval_ms,
         }
         self._steps = EventStream()
         self._notes: list[tuple[str, Trace]] = [(STORY, self._steps.trace()), (BROKER, broker.trace())]
@@ -47,7 +46,7 @@ class Stage:
         """The next thing that happens."""
         self._steps.tell(text)
 
-    def enter(self, name: str, **settings: str) -> Member:
+    def enter(self, name: str, **settings: Any) -> Member:
         """A member joins."""
         member = Member(name, self._servers, TOPIC, **{**self._settings, **settings})
         self._notes.append((name, member.trace))
@@ -84,20 +83,20 @@ def wait_until(condition: Callable[[], bool], complaint: str) -> None:
 
 
 def play(broker: Broker, assignor: str, max_poll_interval_ms: int = 1000) -> Told:
-    """The whole story with one assignor; takes about five sleeps of `max_poll_interval_ms`."""
-    stage = Stage(broker, assignor, max_poll_interval_ms)
+    """The whole story with one assignor; `max_poll_interval_ms` is that of the one who sleeps too long."""
+    stage = Stage(broker, assignor)
     try:
-        tell(stage, max_poll_interval_ms / 1000)
+        tell(stage, max_poll_interval_ms)
     finally:
         for name in list(stage.members):
             stage.leave(name)
     return Told(assignor, stage.told())
 
 
-def tell(stage: Stage, patience: float) -> None:
+def tell(stage: Stage, max_poll_interval_ms: int) -> None:
     """Act after act."""
     stage.step("anna comes, and has everything")
-    anna = stage.enter("anna")
+    anna = stage.enter("anna", max_poll_interval_ms=max_poll_interval_ms)
     stage.settle("anna")
     stage.step("bert comes")
     stage.enter("bert")
@@ -109,10 +108,11 @@ def tell(stage: Stage, patience: float) -> None:
     stage.leave("cleo")
     stage.enter("cleo", group_instance_id=STATIC)
     stage.settle("anna", "bert", "cleo")
-    stage.step(f"anna sleeps for longer than max.poll.interval.ms = {patience * 1000:.0f}")
-    anna.sleep(2 * patience)
+    stage.step(f"anna sleeps for longer than max.poll.interval.ms = {max_poll_interval_ms}")
+    anna.sleep()
     stage.settle("bert", "cleo")
     stage.step("anna wakes up, and is let in again")
+    anna.wake()
     stage.settle("anna", "bert", "cleo")
     stage.step("bert goes")
     stage.leave("bert")
