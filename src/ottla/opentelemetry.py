@@ -114,10 +114,7 @@ class ConsumerSpans:
         """A span from the beginning of a rebalance to what it gives this member."""
         with self._lock:  # events come from the thread of heartbeats, too
             if isinstance(event, RebalanceStarted):
-                self._end()
-                name = f"rebalance {self._group}" if self._group else "rebalance"
-                reason = {"ottla.rebalance.reason": event.reason or "this member is new"}
-                self._rebalance = self._tracer.start_span(name, attributes=SYSTEM | self._own | reason)
+                self._begin({"ottla.rebalance.reason": event.reason or "this member is new"})
             elif self._rebalance is None:
                 return
             elif isinstance(event, Revoked | Lost):
@@ -134,6 +131,14 @@ class ConsumerSpans:
         """The consumer closes: a rebalance that goes on ends for it."""
         with self._lock:
             self._end()
+
+    def _begin(self, reason: dict[str, str]) -> None:
+        """One that has to begin anew before it gave anything is the same still."""
+        if self._rebalance is not None:
+            self._rebalance.add_event("started", reason)
+        else:
+            name = f"rebalance {self._group}" if self._group else "rebalance"
+            self._rebalance = self._tracer.start_span(name, attributes=SYSTEM | self._own | reason)
 
     def _end(self) -> None:
         if self._rebalance is not None:

@@ -162,9 +162,11 @@ def test_a_rebalance_is_a_span_with_what_it_gave(
     reader, _ = consumer
     name = f"rebalance {reader.group_metadata().group_id}"
     eventually(lambda: reader.poll(0.05) or spans.named(name))
-    span = spans.named(name)[-1]
-    assert attributes(span)["ottla.rebalance.reason"]
-    (given,) = [event for event in span.events if event.name == "assigned"]
+    span = spans.only(name)
+    assert attributes(span)["ottla.rebalance.reason"] == "this member is new"
+    *before, given = span.events
+    assert [event.name for event in before] == ["refused", "started"]  # who is new is given an id, and joins with it
+    assert given.name == "assigned"
     assert dict(given.attributes or {}) == {"ottla.partitions": (f"{topic}-0",)}
 
 
