@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -20,3 +22,10 @@ def loggers_stay_as_they_were() -> Iterator[None]:
     before = log.level
     yield
     log.setLevel(before)
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder for sockets, whose paths may have a hundred characters: those of `tmp_path` are longer where TMPDIR or the user's name is."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)

@@ -72,9 +72,9 @@ class Looking:
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Broker]:
+def broker(short_path: Path) -> Iterator[Broker]:
     with Broker(
-        trace_folder=str(tmp_path / "window"),
+        trace_folder=str(short_path / "window"),
         offsets_topic_num_partitions=1,
         group_initial_rebalance_delay_ms=0,
         **EAGER,
@@ -83,8 +83,8 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 
 @pytest.fixture
-def looking(broker: Broker, tmp_path: Path) -> Iterator[Looking]:
-    looking = Looking(tmp_path / "window")
+def looking(broker: Broker, short_path: Path) -> Iterator[Looking]:
+    looking = Looking(short_path / "window")
     yield looking
     looking.close()
 
@@ -258,9 +258,10 @@ def test_a_request_that_waits_is_known_by_its_client_s_number_for_it(looking: Lo
 def test_who_asked_how_often_is_shown(looking: Looking, broker: Broker) -> None:
     with Admin({**broker.client_settings(), "client.id": "asker"}) as admin:
         admin.create_topics([NewTopic("orders")])
-        seen = looking.until(lambda seen: any(each["client_id"] == "asker" for each in seen["clients"]))
-    (asker,) = [each for each in seen["clients"] if each["client_id"] == "asker"]
-    assert asker["requests"] >= 2  # which versions there are, and the topic
+        # Which versions there are, and the topic: what is told may be from between the two.
+        looking.until(
+            lambda seen: any(each["client_id"] == "asker" and each["requests"] >= 2 for each in seen["clients"])
+        )
 
 
 def test_how_long_answers_took_is_shown_by_their_api(looking: Looking, wire: Wire) -> None:
@@ -278,7 +279,7 @@ def test_percentiles_are_the_bounds_of_buckets() -> None:
 
 
 def test_nothing_is_told_while_nobody_looks_and_nothing_is_open_without_the_setting(
-    broker: Broker, tmp_path: Path
+    broker: Broker,
 ) -> None:
     active: list[bool] = []
     in_loop(broker, lambda node: active.append(node.waiting.events.active or node.cleaning.events.active))

@@ -196,23 +196,23 @@ def test_a_terminal_gets_a_picture_of_a_producer(address: str, filled: str) -> N
 
 
 @pytest.fixture
-def looked_into(tmp_path: Path) -> Iterator[Broker]:
+def looked_into(short_path: Path) -> Iterator[Broker]:
     """A broker that lets others look, which has a topic."""
-    with Broker(trace_folder=str(tmp_path)) as broker, Producer(broker.client_settings()) as producer:
+    with Broker(trace_folder=str(short_path)) as broker, Producer(broker.client_settings()) as producer:
         producer.send("orders", b"v").result(PATIENCE)
         yield broker
 
 
-def test_a_terminal_gets_a_picture_of_a_broker(looked_into: Broker, tmp_path: Path) -> None:
+def test_a_terminal_gets_a_picture_of_a_broker(looked_into: Broker, short_path: Path) -> None:
     draws(
-        ("trace", "broker", "--trace", str(tmp_path)),
+        ("trace", "broker", "--trace", str(short_path)),
         *("GroupCoordinator", "Purgatory", "LogManager", "ReplicaManager", "LogCleaner", "Requests", "time line"),
         *("orders-0  0 to 1, HW 1, 1 segment", "connections"),
     )
 
 
-def test_what_happens_in_a_broker_is_a_line_each(looked_into: Broker, tmp_path: Path) -> None:
-    process = start("trace", "broker", "1", "--json", "--events", "--trace", str(tmp_path))
+def test_what_happens_in_a_broker_is_a_line_each(looked_into: Broker, short_path: Path) -> None:
+    process = start("trace", "broker", "1", "--json", "--events", "--trace", str(short_path))
     try:
         with Consumer(looked_into.client_settings(), client_id="reader") as consumer:
             consumer.assign([TopicPartition("orders", 0)])
@@ -229,13 +229,13 @@ def test_what_happens_in_a_broker_is_a_line_each(looked_into: Broker, tmp_path: 
     assert (event["facts"]["api"], event["facts"]["client_id"]) == ("Fetch", "reader")
 
 
-def test_a_broker_that_lets_nobody_look_is_said(tmp_path: Path) -> None:
-    told = ottla("trace", "broker", "--trace", tmp_path)
+def test_a_broker_that_lets_nobody_look_is_said(short_path: Path) -> None:
+    told = ottla("trace", "broker", "--trace", short_path)
     assert told.status == 1
-    assert f"start one with: ottla broker --trace {tmp_path}" in told.sentence
+    assert f"start one with: ottla broker --trace {short_path}" in told.sentence
 
 
-def test_which_broker_there_is_not_is_said(looked_into: Broker, tmp_path: Path) -> None:
-    told = ottla("trace", "broker", "7", "--trace", tmp_path)
+def test_which_broker_there_is_not_is_said(looked_into: Broker, short_path: Path) -> None:
+    told = ottla("trace", "broker", "7", "--trace", short_path)
     assert told.status == 1
     assert told.sentence.endswith("; there are 1")

@@ -21,9 +21,10 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("OTTLA_TRACE", str(tmp_path))
-    return tmp_path
+def folder(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OTTLA_TRACE", f"{short_path}/traced")
+    (folder := short_path / "traced").mkdir()
+    return folder
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -25,11 +24,10 @@ NOBODY = "127.0.0.1:1"
 
 
 @pytest.fixture
-def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """One that is not there yet, by a short path: a socket's name may have a hundred characters."""
-    with TemporaryDirectory(dir="/tmp") as home:
-        monkeypatch.setenv("OTTLA_TRACE", f"{home}/traced")
-        yield Path(home) / "traced"
+def folder(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One that is not there yet."""
+    monkeypatch.setenv("OTTLA_TRACE", f"{short_path}/traced")
+    return short_path / "traced"
 
 
 def looking_at(path: Path) -> socket.socket:

@@ -77,8 +77,8 @@ def test_q_ends_a_look_that_waits_for_long(address: str, wide: str) -> None:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
-def test_a_signal_ends_it_with_the_terminal_as_it_was(tmp_path: Path, number: signal.Signals, status: int) -> None:
-    with Broker(trace_folder=str(tmp_path)), Terminal("trace", "broker", "--trace", str(tmp_path)) as terminal:
+def test_a_signal_ends_it_with_the_terminal_as_it_was(short_path: Path, number: signal.Signals, status: int) -> None:
+    with Broker(trace_folder=str(short_path)), Terminal("trace", "broker", "--trace", str(short_path)) as terminal:
         terminal.shows("LogManager")
         terminal.signal(number)
         assert terminal.ends() == status

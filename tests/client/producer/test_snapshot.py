@@ -32,10 +32,12 @@ def test_what_lingers_is_seen_by_partition_with_its_memory_and_later_is_gone(
         assert producer.snapshot().accumulator.queues == ()
 
 
-def test_a_traced_producer_tells_its_parts_until_it_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTTLA_TRACE", str(tmp_path))
+def test_a_traced_producer_tells_its_parts_until_it_is_closed(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTTLA_TRACE", str(short_path))
     with Producer(bootstrap_servers="127.0.0.1:1", transactional_id="till") as producer:
-        (path,) = tmp_path.glob("producer-*.sock")
+        (path,) = short_path.glob("producer-*.sock")
         with socket.socket(socket.AF_UNIX) as watcher:
             watcher.settimeout(PATIENCE)
             watcher.connect(str(path))
@@ -46,4 +48,4 @@ def test_a_traced_producer_tells_its_parts_until_it_is_closed(tmp_path: Path, mo
             *_, last = lines
             assert json.loads(last)["snapshot"]["accumulator"]["queues"] == []
             lines.close()
-    assert list(tmp_path.iterdir()) == []
+    assert list(short_path.iterdir()) == []
