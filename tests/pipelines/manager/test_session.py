@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.logger import PySparkLogger
 
-from ottla.pipelines.manager.session import LOGGERS, hush
+import ottla.spark
+from ottla.pipelines.file.reading import read_text
+from ottla.pipelines.manager.session import LOGGERS, hush, session_for
+
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+TEXT = """
+settings: {spark: {SETTINGS}}
+pipelines:
+  p: {source: {type: rate}, sink: {type: console}}
+"""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What a session is started with, by Spark's names."""
+    found: dict[str, str] = {}
+
+    def session(name: str, master: str, **settings: str) -> SimpleNamespace:
+        found.update({key.replace("__", "."): value for key, value in settings.items()})
+        return SimpleNamespace(sparkContext=SimpleNamespace())
+
+    monkeypatch.setattr(ottla.spark, "session", session)
+    monkeypatch.setattr("ottla.pipelines.manager.session.hush", lambda: None)  # it lasts as long as the process
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))  # which a session of pipelines adds to
+    return found
 
 
 @pytest.mark.parametrize("name", LOGGERS)
@@ -20,3 +48,15 @@ def test_spark_s_python_side_writes_no_traces_of_what_it_raises(name: str, capsy
     finally:
         PySparkLogger.getLogger(name).disabled = False
     assert capsys.readouterr().err == ""
+
+
+def test_checkpoints_are_written_without_a_process_for_each_look_at_a_file(
+    asked: dict[str, str], tmp_path: Path
+) -> None:
+    session_for(read_text(TEXT.replace("SETTINGS", "").encode(), "p.yaml", tmp_path, {}))
+    assert asked[MANAGER].endswith(".FileSystemBasedCheckpointFileManager")
+
+
+def test_what_the_file_says_of_spark_counts(asked: dict[str, str], tmp_path: Path) -> None:
+    session_for(read_text(TEXT.replace("SETTINGS", f"{MANAGER}: mine").encode(), "p.yaml", tmp_path, {}))
+    assert asked[MANAGER] == "mine"

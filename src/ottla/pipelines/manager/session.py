@@ -19,13 +19,18 @@ from ottla.pipelines.surroundings import text_of
 
 QUIET = {"spark.log.level": "OFF"}
 """What fails is told in a sentence; Spark would tell it in a hundred lines."""
+CHECKPOINTS = {
+    # They lie in folders of this machine. There Spark's usual manager starts a `readlink` for each look at a file; both rename in one step.
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
+    "FileSystemBasedCheckpointFileManager",
+}
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """With these Spark's Python side writes each error that it raises, all of Java's trace included, to standard error."""
 
 
 def session_for(reads: Sequence[Read], master: str | None = None) -> SparkSession:
     """The session that the files ask for; ConfigError where they do not agree."""
-    settings: dict[str, str] = dict(QUIET)
+    settings: dict[str, str] = QUIET | CHECKPOINTS
     given: dict[str, str] = {}
     for read in reads:
         asked = {name: read.secrets.resolve(text_of(value)) for name, value in read.settings.spark.items()}
