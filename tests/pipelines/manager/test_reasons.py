@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.pipelines.manager.reasons import reason_of
+from ottla.spark.columns.row_decoder import REMEDY
 
 WORKER = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted: Traceback (most recent call last):
   File "worker.py", line 1, in main
@@ -35,6 +36,13 @@ SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQL
 )
 def test_it_is_the_innermost_that_a_person_wrote(text: str, reason: str) -> None:
     assert reason_of(ValueError(text)) == reason
+
+
+def test_the_remedy_for_a_bad_record_is_the_file_s_and_not_an_option_that_it_has_not() -> None:
+    told = f"ottla.spark.row_decoder.MalformedRecordError: the record at offset 0 of a-0 cannot be decoded: no JSON{REMEDY}"
+    reason = reason_of(ValueError(f"[STREAM_FAILED] Query: Traceback\n{told}\nat a.b"))
+    assert reason.startswith("the record at offset 0 of a-0 cannot be decoded: no JSON; mend it, or put")
+    assert reason.endswith("errors: {tolerance: all, deadLetterTopic: …}")
 
 
 def test_a_full_disk_is_told_wherever_in_the_causes_it_stands() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -164,3 +165,24 @@ def test_bytes_that_are_no_message_are_an_error() -> None:
 def test_a_wrong_descriptor_is_one_sentence(data: bytes, name: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         Protobuf(data, name)
+
+
+REGISTRY = struct.pack(">xI", 7)
+"""What the serializers of a schema registry put before a value."""
+
+
+def test_the_head_of_a_schema_registry_is_told_and_not_passed_over() -> None:
+    avro = Avro(json.dumps(ORDER)).decode(pa.array([REGISTRY + avro_bytes(ROW)], pa.binary()))
+    proto = Protobuf(descriptors(), "shop.Order").decode(pa.array([REGISTRY + b"\0" + b"\x08\x07"], pa.binary()))
+    for found, size in ((avro, 5), (proto, 6)):
+        assert found.values.to_pylist() == [None]
+        assert (
+            f"; its first {size} bytes are the head that a schema registry's serializers write (schema 7)"
+            in found.errors[0]
+        )
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", REGISTRY, REGISTRY + b"\xff", b"\1" + REGISTRY[1:] + avro_bytes(ROW)])
+def test_no_head_is_told_of_where_the_rest_cannot_be_read(data: bytes) -> None:
+    (error,) = Avro(json.dumps(ORDER)).decode(pa.array([data], pa.binary())).errors.values()
+    assert "registry" not in error

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ottla.spark.columns.row_decoder import REMEDY
+
 OURS = re.compile(r"(?:ottla(?:\.\w+)*|builtins)\.\w*(?:Error|Exception): ([^\n]+)")
 """An error of ours that a worker reported."""
 CONDITION = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
@@ -13,6 +15,8 @@ CLASS = re.compile(r"^[\w.$]+(?:Error|Exception): ")
 PLACE = re.compile(r"\.?; (line \d+) pos (\d+);?$")
 CAUSE = re.compile(r"(?:Caused by: |terminated with exception: )([^\n]+)")
 FILE = re.compile(r"Encountered error while reading file (?:file://)?(\S+)\.\s*$")
+ASIDE = "; mend it, or put such records aside: errors: {tolerance: all, deadLetterTopic: …}"
+"""What a pipeline has in the place of the option `mode`."""
 LONGEST = 400
 FULL = "No space left on device"
 
@@ -26,7 +30,7 @@ def reason_of(error: BaseException) -> str:
         )
     ours = OURS.findall(text)
     if ours:
-        return shortened(ours[-1])
+        return shortened(ours[-1].replace(REMEDY, ASIDE))
     causes = CAUSE.findall(text)
     told = plain(causes[-1] if causes else first_line(text))
     if (file := FILE.match(told)) is not None:

@@ -17,6 +17,10 @@ from ottla.spark.formats.text import Raw
 
 ERROR, RAW = "_error", "_raw"
 """Columns that PERMISSIVE adds: what is wrong with a row, and, where something is, its value as it came."""
+REMEDY = (
+    f"; set the option mode to PERMISSIVE to get such rows with a column {ERROR}, or to DROPMALFORMED to leave them out"
+)
+"""The end of the sentence about a record for which a query stops."""
 CODED = ("key", "value")
 
 
@@ -95,7 +99,4 @@ def without(rows: pa.RecordBatch, errors: Mapping[int, str]) -> pa.RecordBatch:
 def sentence(batch: pa.RecordBatch, row: int, error: str) -> str:
     """Which record it is, what is wrong with it, and what to do."""
     topic, partition, offset = (batch.column(name)[row].as_py() for name in ("topic", "partition", "offset"))
-    return (
-        f"the record at offset {offset} of {topic}-{partition} cannot be decoded: {error}; set the option mode to "
-        f"PERMISSIVE to get such rows with a column {ERROR}, or to DROPMALFORMED to leave them out"
-    )
+    return f"the record at offset {offset} of {topic}-{partition} cannot be decoded: {error}{REMEDY}"

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ottla.errors import ConfigError
 from ottla.spark.formats.format import Decoded
+from ottla.spark.formats.registry_head import told_of_head
 
 PRIMITIVES: dict[str, Any] = {
     "boolean": pa.bool_(),
@@ -55,7 +56,8 @@ class Avro:
                 try:
                     value = self.row(data)
                 except Exception as error:  # whatever bytes that are no Avro make of its reader
-                    errors[row] = f"no Avro of this schema: {error or type(error).__name__}"
+                    told = f"no Avro of this schema: {error or type(error).__name__}"
+                    errors[row] = told + told_of_head(data, self.row)
             rows.append(value)
         return Decoded(pa.array(rows, self.kind), errors)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ottla.errors import ConfigError
 from ottla.spark.formats.format import Decoded
+from ottla.spark.formats.registry_head import FIRST_MESSAGE, told_of_head
 
 # The numbers of FieldDescriptorProto.Type.
 DOUBLE, FLOAT, INT64, UINT64, INT32, FIXED64, FIXED32, BOOL, STRING, GROUP, MESSAGE, BYTES, UINT32, ENUM = range(1, 15)
@@ -51,7 +52,8 @@ class Protobuf:
                 try:
                     value = self.value(self.message.FromString(data))
                 except (DecodeError, ValueError, OverflowError) as error:
-                    errors[row] = f"no message {self.message.DESCRIPTOR.full_name}: {error}"
+                    told = f"no message {self.message.DESCRIPTOR.full_name}: {error}"
+                    errors[row] = told + told_of_head(data, self.message.FromString, FIRST_MESSAGE)
             rows.append(value)
         return Decoded(pa.array(rows, self.kind), errors)
 
