@@ -196,7 +196,10 @@ class Runner:
         self.told("failed", reason=self.life.reason, failures=self.life.failures, again_in_seconds=again)
 
     def _end_queries(self, until: float | None = None) -> None:
+        """End them, and tell what came of the batches that were waited for: nobody asks these queries again."""
         end(self._queries, until)
+        if self._queries:
+            self._tell_progress()
         self._queries = []
 
     def _hidden(self, error: BaseException) -> str:
