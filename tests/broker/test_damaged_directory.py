@@ -173,6 +173,24 @@ def test_a_folder_in_the_place_of_a_file_of_the_log_costs_that_partition_until_i
     assert served(copy) == ALL
 
 
+@pytest.mark.parametrize("kind", [".index", ".timeindex"])
+def test_a_folder_in_the_place_of_an_index_costs_nothing_but_a_sentence(
+    directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    index = copy / "t-0" / f"{0:020d}{kind}"
+    index.unlink(missing_ok=True)
+    index.mkdir()
+    for _ in range(2):
+        caplog.clear()
+        assert served(copy) == ALL
+        assert (copy / ".kafka_cleanshutdown").exists()
+        assert [str(index) in message for message in caplog.messages if "is a folder" in message] in ([True], [])
+    assert main(["log", "repair", str(copy), "--topic-partition", "t-0", "--execute"]) == 0
+    assert served(copy) == ALL
+    assert index.is_file()
+
+
 def test_a_folder_is_found_after_a_clean_stop_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")

@@ -7,6 +7,7 @@ log is read again anyway.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from array import array
@@ -15,6 +16,7 @@ from threading import Lock
 
 from ottla.storage.files.open_file import write_all
 
+LOG = logging.getLogger(__name__)
 WORD_BYTES = 4
 SAVING = Lock()
 """Two saves of one index must not interleave; one lock for all, since saves are rare and short."""
@@ -23,7 +25,7 @@ SAVING = Lock()
 class IndexFile:
     """The file of one index, and how many entries of it are known to be there."""
 
-    __slots__ = ("_excess", "_synced", "path", "retired", "saved", "words")
+    __slots__ = ("_excess", "_synced", "_told", "path", "retired", "saved", "words")
 
     def __init__(self, path: Path, words: int) -> None:
         self.path = path
@@ -36,6 +38,7 @@ class IndexFile:
         self.retired = False
         """Whether the file is another's by now: compaction has put a new segment in the old one's place."""
         self._excess = False
+        self._told = False
 
     def create(self) -> None:
         """Have an empty file there, whatever was: Kafka's tools look for it as soon as there is a log."""
@@ -63,7 +66,10 @@ class IndexFile:
         count = min(map(len, columns))
         if not self._excess and count == self.saved and (count == self._synced or not sync) and self.path.exists():
             return  # as most flushes of a small log
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        except IsADirectoryError:
+            return self._tell_of_folder()  # The log has all of it: no flush and no stop fails for that.
         try:
             self._synced = -1
             with SAVING:
@@ -74,6 +80,15 @@ class IndexFile:
                 self._synced = saved
         finally:
             os.close(fd)
+
+    def _tell_of_folder(self) -> None:
+        if not self._told:
+            LOG.error(
+                "%s is a folder, where a file belongs: the index is kept nowhere, and each start finds it in the log again; "
+                "stop the broker and have ottla log repair move the folder aside",
+                self.path,
+            )
+        self._told = True
 
     def _write(self, fd: int, columns: list[array[int]]) -> None:
         if self.retired:
