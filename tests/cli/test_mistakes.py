@@ -31,6 +31,8 @@ from tests.cli.conftest import ottla
         ("topics creat x", "unknown command 'creat'; did you mean 'create'?"),
         ("--versoin", "unknown option '--versoin'; did you mean '--version'?"),
         ("broker --log-dirs /data", "unknown option '--log-dirs'; did you mean '--data-dir'?"),
+        ("consume t -n 1", "unknown option '-n'; did you mean '--max-messages'?"),
+        ("produce t hello", "records are lines of standard input, as in echo hello | ottla produce TOPIC"),
         ("produce t --bootstrap-sever x:1", "did you mean '--bootstrap-server'?"),
         ("produce", "missing argument 'TOPIC'"),
         ("topics create", "missing argument 'NAME...'"),

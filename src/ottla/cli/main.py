@@ -20,8 +20,10 @@ from ottla.errors import OttlaError
 FAILED = 1
 SENSELESS = 2
 INTERRUPTED = 130
-KAFKAS = {"--log-dirs": "--data-dir", "--log-dir": "--data-dir"}
-"""Options by the names of Kafka's settings, where another of ours is written more like them."""
+KAFKAS = {"--log-dirs": "--data-dir", "--log-dir": "--data-dir", "-n": "--max-messages", "-c": "--max-messages"}
+"""Options by the names of Kafka's settings and of other tools, where another of ours is written more like them."""
+FROM_STDIN = "unexpected extra argument"
+"""What click says where somebody gives `ottla produce` the records themselves."""
 
 root = LazyVerbs(
     "ottla",
@@ -118,6 +120,8 @@ def sentence_of(error: click.UsageError) -> str:
             return f"unknown option {error.option_name!r}; did you mean {meant!r}? (see {path} --help)"
         return f"{unknown('option', error.option_name, known)} (see {path} --help)"
     message = error.format_message().rstrip(".")
+    if path == "ottla produce" and FROM_STDIN in message:
+        message += ": records are lines of standard input, as in echo hello | ottla produce TOPIC"
     return f"{message[:1].lower()}{message[1:]} (see {path} --help)"
 
 
