@@ -142,9 +142,8 @@ class Cluster:
         self.admin.fence_producers([name])
 
     def groups(self) -> View:
-        """All groups."""
-        found = sorted(self.admin.list_consumer_groups(), key=lambda group: group.group_id)
-        return {"groups": [views.group_row(group) for group in found]}
+        """All groups of consumers, and how many there are of other kinds."""
+        return views.groups_view(self.admin.list_groups())
 
     def group(self, name: str) -> View:
         """One group: who reads what, and how far behind."""

@@ -94,6 +94,18 @@ def config_row(entry: ConfigEntry) -> View:
     return {"name": entry.name, "value": entry.value, "source": entry.source, "default": entry.is_default}
 
 
+def groups_view(found: Iterable[GroupListing]) -> View:
+    """Those of consumers by name; of others, which the console does not describe, how many there are by kind."""
+    from ottla.client.admin.group_calls import OF_CONSUMERS
+
+    listed = sorted(found, key=lambda group: group.group_id)
+    others = Counter(each.protocol_type for each in listed if each.protocol_type not in OF_CONSUMERS)
+    return {
+        "groups": [group_row(each) for each in listed if each.protocol_type in OF_CONSUMERS],
+        "others": dict(sorted(others.items())),
+    }
+
+
 def group_row(group: GroupListing) -> View:
     return {"name": group.group_id, "state": group.state, "type": group.type}
 

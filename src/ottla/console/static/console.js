@@ -175,7 +175,9 @@ function bytes(seen) {
 
 async function groups() {
   const seen = await ask("groups");
-  return [el("h1", {}, "Groups"), table(["group", "state", "type"], seen.groups.map((g) => [link(g.name, "group", g.name), g.state, g.type]))];
+  const others = Object.entries(seen.others).map(([kind, count]) => `${count} ${kind}`).join(", ");
+  const untold = others ? el("p", { class: "dim" }, `not shown are groups of other kinds: ${others} (ottla groups list --type lists share and streams)`) : "";
+  return [el("h1", {}, "Groups"), untold, table(["group", "state", "type"], seen.groups.map((g) => [link(g.name, "group", g.name), g.state, g.type]))];
 }
 
 async function group(name) {
