@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import socket
 from collections.abc import Iterator
@@ -262,6 +263,15 @@ def test_a_node_that_has_not_heard_of_another_does_not_say_so(cluster: Cluster) 
     process = cluster._processes[1]
     assert not process.has_met([1, 2, 3, 99], 0.2)
     assert process.has_met([3, 2, 1], 10)
+
+
+def test_nodes_are_heard_of_in_a_program_that_has_a_thousand_files_open(cluster: Cluster) -> None:
+    process = cluster._processes[1]
+    pipe = process._process.stdout
+    assert pipe is not None
+    far = fcntl.fcntl(pipe, fcntl.F_DUPFD_CLOEXEC, 1024)
+    with open(far, "rb", buffering=0) as high, patch.object(process._process, "stdout", high):
+        assert process.has_met([1, 2, 3], 60)
 
 
 @pytest.mark.behaviour("B4", "B5")

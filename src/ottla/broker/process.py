@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import select
+import selectors
 import signal
 import subprocess
 import sys
@@ -123,7 +124,9 @@ class BrokerProcess:
     def _answer(self, timeout: float) -> dict[str, Any]:
         """What the process says by then, if anything."""
         assert self._process.stdout is not None
-        readable, _, _ = select.select([self._process.stdout], [], [], timeout)
+        with selectors.DefaultSelector() as selector:  # select() takes no descriptor above 1023
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            readable = selector.select(timeout)
         return dict(json.loads(self._process.stdout.readline() or "{}")) if readable else {}
 
     def _heard(self) -> dict[str, str]:
