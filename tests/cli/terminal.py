@@ -6,7 +6,7 @@ import fcntl
 import os
 import pty
 import re
-import select
+import selectors
 import signal
 import struct
 import subprocess
@@ -95,7 +95,14 @@ class Terminal:
 
     def _read(self, seconds: float) -> bool:
         """Take what has been written; whether anything was."""
-        if not select.select([self._controller], [], [], max(0.0, seconds))[0]:
+        if not is_readable(self._controller, seconds):
             return False
         self.raw += os.read(self._controller, 1 << 16)
         return True
+
+
+def is_readable(fd: int, seconds: float) -> bool:
+    """Whether something is to be read by then; select() takes no descriptor above 1023, and tests before this may have left many open."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(fd, selectors.EVENT_READ)
+        return bool(selector.select(max(0.0, seconds)))

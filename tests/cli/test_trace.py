@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import select
 import signal
 import subprocess
 import time
@@ -18,6 +17,7 @@ import pytest
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from tests.cli.conftest import ENVIRONMENT, OTTLA, PATIENCE, ottla, start
+from tests.cli.terminal import is_readable
 
 
 @pytest.fixture
@@ -94,12 +94,11 @@ def draws(arguments: tuple[str, ...], *words: str) -> None:
     drawn, deadline = b"", time.monotonic() + PATIENCE
     with drawing(arguments) as (process, controller):
         while missing := [word for word in words if word.encode() not in drawn]:
-            ready, _, _ = select.select([controller], [], [], max(0.0, deadline - time.monotonic()))
-            assert ready, f"{missing} were not drawn, but {drawn!r}"
+            assert is_readable(controller, deadline - time.monotonic()), f"{missing} were not drawn, but {drawn!r}"
             drawn += os.read(controller, 65536)
         process.send_signal(signal.SIGINT)
         while process.poll() is None:  # what it draws to its end has to be taken
-            if select.select([controller], [], [], 0.05)[0]:
+            if is_readable(controller, 0.05):
                 with suppress(OSError):
                     os.read(controller, 65536)
         assert process.returncode == 130
@@ -218,7 +217,7 @@ def test_what_happens_in_a_broker_is_a_line_each(looked_into: Broker, short_path
             consumer.assign([TopicPartition("orders", 0)])
             assert process.stdout is not None
             deadline = time.monotonic() + PATIENCE
-            while not select.select([process.stdout], [], [], 0)[0]:  # its fetches wait again and again
+            while not is_readable(process.stdout.fileno(), 0):  # its fetches wait again and again
                 consumer.poll(0.1)
                 assert time.monotonic() < deadline
             event = json.loads(process.stdout.readline())
