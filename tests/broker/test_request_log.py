@@ -18,8 +18,11 @@ from ottla.protocol.messages.metadata import MetadataRequest
 from tests.broker.wire import Wire, batch, fetch, produce
 
 
-def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    return [json.loads(record.getMessage()) for record in caplog.records if record.name == "ottla.request"]
+def lines(caplog: pytest.LogCaptureFixture, broker: Broker) -> list[dict[str, Any]]:
+    """Those of this broker: another one of this process may have clients, too."""
+    loop = f"ottla-{broker.bootstrap_servers}"
+    told = [record for record in caplog.records if record.name == "ottla.request" and record.threadName == loop]
+    return [json.loads(record.getMessage()) for record in told]
 
 
 @pytest.fixture
@@ -33,11 +36,13 @@ def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 def test_a_line_names_client_api_version_connection_sizes_and_times(
     broker: Broker, logged: pytest.LogCaptureFixture
 ) -> None:
+    with Broker() as other, Wire(other.bootstrap_servers) as stranger:
+        stranger.ask(MetadataRequest(None), 9)
     with Wire(broker.bootstrap_servers, client_id="consumer-flights-1") as wire:
         answer = wire.receive_frame_of(MetadataRequest(None), 9)
         host, port = wire.socket.getsockname()
         wire.ask(MetadataRequest(None), 9)
-    line = lines(logged)[0]
+    line = lines(logged, broker)[0]
     assert (line["api"], line["version"], line["client_id"]) == ("Metadata", 9, "consumer-flights-1")
     assert (line["connection"], line["listener"]) == (f"{host}:{port}", "PLAINTEXT")
     assert (line["response_bytes"], line["errors"], line["slow"]) == (len(answer), [], False)
@@ -57,14 +62,18 @@ def test_consumers_are_named_after_their_groups_and_a_new_member_is_seen_to_join
         join(static)
     assert re.fullmatch(r"consumer-billing-\d+", plain.client_id)
     assert static.client_id == "consumer-paying-till-1"
-    joins = [(line["client_id"], *line["errors"]) for line in lines(logged) if line["api"] == "JoinGroup"]
+    joins = [(line["client_id"], *line["errors"]) for line in lines(logged, broker) if line["api"] == "JoinGroup"]
     # On a busy machine the topic may come to be while the group joins, and the member joins once more for it.
     assert list(dict.fromkeys(joins)) == [
         (plain.client_id, "MEMBER_ID_REQUIRED"),
         (plain.client_id,),
         (static.client_id,),
     ], "a static member is known by its instance id"
-    known = {line["client_id"] for line in lines(logged) if line["api"] in ("FindCoordinator", "SyncGroup", "Metadata")}
+    known = {
+        line["client_id"]
+        for line in lines(logged, broker)
+        if line["api"] in ("FindCoordinator", "SyncGroup", "Metadata")
+    }
     assert known == {plain.client_id, static.client_id}
 
 
@@ -83,8 +92,8 @@ def test_a_request_without_an_answer_has_its_line_too(broker: Broker, logged: py
         wire.send(produce("t", batch([b"a"]), acks=0), 9)
         wire.ask(MetadataRequest(None), 9)
         wire.ask(MetadataRequest(None), 9)
-    assert [line["api"] for line in lines(logged)][:3] == ["CreateTopics", "Produce", "Metadata"]
-    assert (lines(logged)[1]["response_bytes"], lines(logged)[1]["client_id"]) == (0, None)
+    assert [line["api"] for line in lines(logged, broker)][:3] == ["CreateTopics", "Produce", "Metadata"]
+    assert (lines(logged, broker)[1]["response_bytes"], lines(logged, broker)[1]["client_id"]) == (0, None)
 
 
 @pytest.mark.behaviour("B7")
@@ -96,7 +105,7 @@ def test_a_fetch_that_waits_is_not_slow_and_what_waits_behind_it_queues(logged: 
         wire.receive_frame()
         wire.receive_frame()
         wire.ask(MetadataRequest(None), 9)
-    by_api = {line["api"]: line for line in reversed(lines(logged))}
+        by_api = {line["api"]: line for line in reversed(lines(logged, broker))}
     assert by_api["Fetch"]["remote_ms"] > 500
     assert not by_api["Fetch"]["slow"]
     assert by_api["Metadata"]["queue_ms"] > 500
@@ -108,7 +117,7 @@ def test_the_errors_of_an_answer_are_named(broker: Broker, logged: pytest.LogCap
     with Wire(broker.bootstrap_servers) as wire:
         wire.metadata("nobody", "a b")
         wire.metadata()
-    assert lines(logged)[0]["errors"] == ["UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION"]
+    assert lines(logged, broker)[0]["errors"] == ["UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION"]
 
 
 @pytest.mark.behaviour("B7")
@@ -125,6 +134,6 @@ def test_a_file_that_cannot_be_is_said(tmp_path: Path) -> None:
         Broker(request_log=str(tmp_path)).start()
 
 
-def test_nobody_is_bothered_with_it_by_default(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+def test_nobody_is_bothered_with_it_by_default(broker: Broker, wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
     wire.ask(MetadataRequest(None), 9)
-    assert not lines(caplog)
+    assert not lines(caplog, broker)
