@@ -24,6 +24,7 @@ from benchmarks._processor_time import Meter
 from ottla import Admin, NewTopic, TopicPartition
 from ottla.pipelines.file.reading import read_text
 from ottla.pipelines.manager.manager import Manager
+from ottla.pipelines.manager.session import CHECKPOINTS
 
 PARTITIONS = 2
 SEED = 15
@@ -84,7 +85,11 @@ class Race:
         text = json.dumps({"settings": {"bootstrap.servers": self.servers}, "pipelines": pipelines})
         folder = Path(self.place())
         folder.mkdir()
+        for name, value in CHECKPOINTS.items():  # as `ottla pipeline run` has it; by hand there is what Spark has
+            self.spark.conf.set(name, value)
         assert Manager(read_text(text.encode(), "race", folder, {}), self.spark, once=True).run()
+        for name in CHECKPOINTS:
+            self.spark.conf.unset(name)
 
     def source(self, topic: str) -> dict[str, Any]:
         return {"type": "topic", "topic": topic, "valueFormat": "json", "valueSchema": SCHEMA}
