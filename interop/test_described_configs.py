@@ -27,6 +27,7 @@ OURS_ALONE = {
 ADDRESSES = "what a broker listens on is its own"
 ELR = "Kafka writes the default of its list of copies that may lead down, as set for all brokers"
 HOURS = "Kafka falls back to the same setting in larger units and tells none; we have one"
+ALONE = "a lone node of Kafka's has to be told 1"
 STATIC = "Kafka changes it while it runs, we when we start"
 FOR_A_LISTENER = "we change it while we run for a listener by its name alone, Kafka for all as well"
 DIFFERENT: dict[str, tuple[set[str], str]] = {
@@ -41,6 +42,9 @@ DIFFERENT: dict[str, tuple[set[str], str]] = {
         "ours is one text, and `*` unless somebody sets it (which counts for a broker that joins)",
     ),
     "listener.security.protocol.map": ({"value", "read_only", "synonyms"}, STATIC),
+    "offsets.topic.replication.factor": ({"value", "source", "synonyms"}, ALONE),
+    "transaction.state.log.min.isr": ({"value", "source", "synonyms"}, ALONE),
+    "transaction.state.log.replication.factor": ({"value", "source", "synonyms"}, ALONE),
     "listeners": ({"value", "read_only", "synonyms"}, STATIC),
     "log.cleaner.dedupe.buffer.size": ({"value", "synonyms"}, "ours grows as it is used, so it may be smaller"),
     "log.dirs": ({"value", "synonyms"}, ADDRESSES),

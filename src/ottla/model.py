@@ -14,6 +14,7 @@ Buffer = bytes | bytearray | memoryview
 Header = tuple[str, bytes | None]
 """A record header: its key, and its value or None."""
 
+INT16_MAX = 2**15 - 1
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 FOREVER = float("inf")

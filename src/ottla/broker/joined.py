@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from ottla.broker.cluster.topics import TRANSACTION_STATE, leader_of_key
+from ottla.broker.cluster.own_topics import TRANSACTION_STATE
+from ottla.broker.cluster.topics import leader_of_key
 from ottla.broker.machines.runtime import Pending
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome

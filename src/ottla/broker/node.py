@@ -17,9 +17,10 @@ from ottla.broker.authentication.delegation_tokens import DelegationTokens
 from ottla.broker.authentication.passwords import Passwords
 from ottla.broker.cluster.brokers import Brokers
 from ottla.broker.cluster.features import Features
+from ottla.broker.cluster.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.cluster.placement import Placement
 from ottla.broker.cluster.producer_ids import ProducerIds
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics, deleted_topics
+from ottla.broker.cluster.topics import Topics, deleted_topics
 from ottla.broker.coordinators.surroundings import Surroundings
 from ottla.broker.disk import Disk
 from ottla.broker.fetching.fetch_session_cache import FetchSessionCache

@@ -5,11 +5,11 @@ What is answered is already true: a topic can be used as soon as its creation is
 
 from __future__ import annotations
 
-import dataclasses
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ottla.broker.cluster.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, compacted, in_cluster
 from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.machines.runtime import Runtime
 from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
@@ -33,7 +33,7 @@ from ottla.java_hash import positive_java_hash
 from ottla.model import TopicPartition
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
-from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreatableTopicResult
+from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicResult
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
 from ottla.protocol.schema import Message
 
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from ottla.coordination.groups.consumer.image import TopicImage
 
 R = TypeVar("R")
-CONSUMER_OFFSETS = "__consumer_offsets"
-TRANSACTION_STATE = "__transaction_state"
 RESERVED = {CLUSTER_METADATA, "__share_group_state"}
 """Names that a broker keeps for itself, and that this one does not show, or does not have yet."""
 
@@ -324,8 +322,9 @@ class Topics:
         return None
 
     def of_the_cluster(self, name: str) -> CreatableTopic:
-        """What to ask controllers for that are to make it, with as many copies as the cluster gives a topic."""
-        return dataclasses.replace(self._by_default(name), replication_factor=-1)
+        """What to ask controllers for that are to make it."""
+        brokers = self._cluster.machine.registrations.values()
+        return in_cluster(self._by_default(name), self._config, self._config.given, brokers)
 
     def _by_default(self, name: str) -> CreatableTopic:
         config = self._config
@@ -351,19 +350,6 @@ class Topics:
         for topic_id in before.keys() - now.keys():
             self._waiting.look_again(self._partitions.remove(before[topic_id]))
         self._configure()
-
-
-def compacted(name: str, partitions: int, segment_bytes: int) -> CreatableTopic:
-    """A topic of the broker's own, in which the last record of a key counts."""
-    return CreatableTopic(
-        name=name,
-        num_partitions=partitions,
-        replication_factor=1,
-        configs=[
-            CreatableTopicConfig("cleanup.policy", "compact"),
-            CreatableTopicConfig("segment.bytes", str(segment_bytes)),
-        ],
-    )
 
 
 def span(name: str, first: int, end: int) -> list[TopicPartition]:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import suppress
 from typing import Any
 
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, partition_of_key
+from ottla.broker.cluster.own_topics import CONSUMER_OFFSETS
+from ottla.broker.cluster.topics import partition_of_key
 from ottla.broker.coordinators.commitment import ensure_may_append, uncommitted
 from ottla.broker.coordinators.faults import StillLoading, fault_in, not_here
 from ottla.broker.coordinators.surroundings import Surroundings

@@ -20,8 +20,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from ottla.broker.cluster.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.cluster.producer_ids import ProducerIds
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, partition_of_key
+from ottla.broker.cluster.topics import partition_of_key
 from ottla.broker.coordinators.commitment import ensure_may_append
 from ottla.broker.coordinators.deliveries import Deliveries, Write
 from ottla.broker.coordinators.faults import StillLoading, fault_in, not_here

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ottla.broker.access import denied
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.cluster.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.machines.runtime import Pending
 from ottla.broker.node import BrokerNode

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from ottla.broker.access import denied
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.cluster.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.mutations import TOO_MANY, may_change
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from ottla.broker.access import denied
 from ottla.broker.cluster.brokers import KnownBroker
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, leader_of_key
+from ottla.broker.cluster.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.cluster.topics import leader_of_key
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.cluster.topic import Topic

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.broker.access import denied
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, partition_of_key
+from ottla.broker.cluster.own_topics import CONSUMER_OFFSETS
+from ottla.broker.cluster.topics import partition_of_key
 from ottla.broker.group_calls import ask
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.handlers.offset_commit import commit_error, is_too_much, partition_error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ottla.config import Between
-from ottla.model import INT32_MAX
+from ottla.model import INT16_MAX, INT32_MAX
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +47,15 @@ class ClusterConfig:
     cordoned_log_dirs: str = "*"
     """Directories in which the cluster puts no partition unless somebody assigns it there: `*` for all, which is the default of a
     broker that joins (`process.roles=broker`), empty for none."""
+
+    offsets_topic_replication_factor: Annotated[int, Between(1, INT16_MAX)] = 3
+    """Copies of `__consumer_offsets` when a cluster makes it. Unless somebody sets it, fewer where fewer brokers are there."""
+
+    transaction_state_log_replication_factor: Annotated[int, Between(1, INT16_MAX)] = 3
+    """Copies of `__transaction_state` when a cluster makes it. Unless somebody sets it, fewer where fewer brokers are there."""
+
+    transaction_state_log_min_isr: Annotated[int, Between(1, INT32_MAX)] = 2
+    """`min.insync.replicas` of `__transaction_state`. Unless somebody sets it, only where there are more copies than that."""
 
     broker_rack: str | None = None
     """Where this broker is, told to the cluster that it joins."""

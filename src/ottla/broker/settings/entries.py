@@ -15,7 +15,7 @@ from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Between, Option, Password
 from ottla.coordination.cluster import client_metrics, group_configs, topic_configs
 from ottla.coordination.cluster.topic_configs import Source, as_text
-from ottla.model import INT32_MAX
+from ottla.model import INT16_MAX, INT32_MAX
 from ottla.protocol.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
 
 
@@ -25,6 +25,7 @@ class ConfigType(IntEnum):
     BOOLEAN = 1
     STRING = 2
     INT = 3
+    SHORT = 4
     LONG = 5
     DOUBLE = 6
     LIST = 7
@@ -202,6 +203,8 @@ def type_of(hint: Any) -> ConfigType:
 
 
 def bounded(kind: ConfigType, rules: Sequence[Any]) -> ConfigType:
-    """A number that has room in 32 bits is an INT."""
-    small = any(isinstance(rule, Between) and rule.most is not None and rule.most <= INT32_MAX for rule in rules)
-    return ConfigType.INT if kind is ConfigType.LONG and small else kind
+    """A number that has room in 32 bits is an INT; a SHORT has all the room of 16."""
+    most = min((rule.most for rule in rules if isinstance(rule, Between) and rule.most is not None), default=None)
+    if kind is not ConfigType.LONG or most is None or most > INT32_MAX:
+        return kind
+    return ConfigType.SHORT if most == INT16_MAX else ConfigType.INT

@@ -53,8 +53,11 @@ FOR_A_CLUSTER = frozenset(
         "metadata.max.idle.interval.ms",
         "metadata.max.retention.bytes",
         "metadata.max.retention.ms",
+        "offsets.topic.replication.factor",
         "process.roles",
         "replica.selector.class",
+        "transaction.state.log.min.isr",
+        "transaction.state.log.replication.factor",
     ]
 )
 """Settings of ours that mean nothing to a broker that is its own controller."""

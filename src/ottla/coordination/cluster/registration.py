@@ -42,6 +42,12 @@ class Registration:
     cordoned_log_dirs: tuple[UUID, ...] | None = None
     """Directories in which no partition is put unless somebody says so (KIP-1066); None where nothing was told of it."""
 
+    @property
+    def takes_partitions(self) -> bool:
+        """Whether something may be put on it that nobody has said a place for."""
+        is_open = not self.log_dirs or bool(set(self.log_dirs) - set(self.cordoned_log_dirs or ()))
+        return is_open and not self.in_controlled_shutdown
+
     def listener(self, name: str) -> Listener | None:
         """Where it is reached by whoever came in by the listener of that name."""
         return next((each for each in self.listeners if each.name == name), None)

@@ -22,8 +22,7 @@ def usable_brokers(draft: ClusterDraft) -> list[UsableBroker]:
     return [
         UsableBroker(number, each.rack, each.fenced)
         for number, each in sorted(draft.registrations.items())
-        if not each.in_controlled_shutdown
-        and (not each.log_dirs or set(each.log_dirs) - set(each.cordoned_log_dirs or ()))
+        if each.takes_partitions
     ]
 
 
