@@ -95,6 +95,10 @@ class Source:
 
     def __init__(self) -> None:
         self.watchers: dict[FetchedPartition, None] = {}
+        self.told: list[tuple[int, float]] = []
+
+    def heard(self, follower: int, moment: float) -> None:
+        self.told.append((follower, moment))
 
 
 class Shop:
@@ -177,3 +181,48 @@ def test_an_error_is_told_each_time_and_the_rest_anew_when_it_is_over() -> None:
 
 def test_a_partition_by_id_has_its_name_looked_up() -> None:
     assert fetched(FetchTopic("ignored"), FetchPartition(), uses_ids=True).name is None
+
+
+def following(count: int) -> tuple[FetchSession, list[FetchedPartition], list[Source]]:
+    """A session of broker 7, which has everything and was told so, and asked last at 5."""
+    session = FetchSession(1, uses_ids=False, privileged=True, now=0)
+    read = [fetched(FetchTopic("t"), FetchPartition(index), uses_ids=False) for index in range(count)]
+    session.adopt((("t", index), each) for index, each in enumerate(read))
+    session.news = dict.fromkeys(read)
+    led = [Source() for _ in read]
+    for each, source in zip(read, led, strict=True):
+        each.watch(source)
+    session.asked(7, 70, 1)
+    session.answered((each, PartitionData(index, high_watermark=0)) for index, each in enumerate(read))
+    session.asked(7, 70, 5)
+    return session, read, led
+
+
+def test_of_a_follower_only_what_has_news_is_looked_at() -> None:
+    session, read, _ = following(1000)
+    assert not session.news
+    session.note(read[7])
+    assert list(session.news) == [read[7]]
+
+
+def test_a_follower_that_named_nothing_had_everything_when_it_asked_last() -> None:
+    session, read, led = following(2)
+    session.note(read[0])
+    session.asked(7, 70, 6)
+    session.note(read[0])
+    session.end()
+    assert [each.told for each in led] == [[(7, 5)], [(7, 6)]], "of what has news it has to say so itself"
+
+
+def test_a_follower_that_the_leader_has_not_heard_of_a_partition_has_to_ask_again() -> None:
+    session, read, _ = following(1)
+    session.note(read[0])
+    read[0].lacks = True
+    session.answered([(read[0], PartitionData(0, high_watermark=0))])
+    assert session.news
+
+
+def test_a_follower_in_another_life_says_anew_how_far_it_is() -> None:
+    session, read, _ = following(3)
+    session.asked(7, 71, 6)
+    assert list(session.news) == read

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
+from ottla.broker.fetching.fetch_session import FetchedPartition, FetchSession, Told
 from ottla.coordination.replication import epochs
 from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.coordination.replication.follower import FetchFrom
 from ottla.coordination.replication.leader import Leader, Proposal, Refusal
 from tests.simulation.replica_broker import Answer, ReplicaBroker
-from tests.simulation.replica_controller import Controller
+from tests.simulation.replica_controller import Controller, Image
 from tests.simulation.replica_log import ReplicaLog
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -54,9 +55,14 @@ def takes_a_parting_fetch_for_progress(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-13141."""
     answer = ReplicaBroker._answer
 
-    def count_and_answer(self: ReplicaBroker, who: int, asked: FetchFrom, broker_epoch: int) -> Answer | None:
+    def count_and_answer(self: ReplicaBroker, who: int, asked: FetchFrom, broker_epoch: int | None) -> Answer | None:
         leader = self.leader
-        if leader is not None and asked.leader_epoch == leader.assignment.leader_epoch and asked.offset <= self.log.end:
+        if (
+            leader is not None
+            and broker_epoch is not None
+            and asked.leader_epoch == leader.assignment.leader_epoch
+            and asked.offset <= self.log.end
+        ):
             leader.fetch(who, asked.offset, broker_epoch, self.world.now)
             self.look_at_members()
         return answer(self, who, asked, broker_epoch)
@@ -129,6 +135,36 @@ def draws_its_directory_anew(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ReplicaBroker, "_tell_directory", lambda self: None)
 
 
+def looks_at_nothing_that_has_news(patch: pytest.MonkeyPatch) -> None:
+    """Of a session's partitions those alone that a request names: what is written meanwhile is never sent."""
+    patch.setattr(ReplicaBroker, "note_news", lambda self: None)
+
+
+def takes_a_quiet_follower_for_heard(patch: pytest.MonkeyPatch) -> None:
+    """Whoever was taken out of sync while its fetch waited has to fetch again, and says nothing while it lacks nothing."""
+    answered = FetchSession.answered
+
+    def answer(self: FetchSession, found: Iterable[tuple[FetchedPartition, Told]]) -> None:
+        found = list(found)
+        for partition, _ in found:
+            partition.lacks = False
+        answered(self, found)
+
+    patch.setattr(FetchSession, "answered", answer)
+
+
+def is_told_nothing_of_new_members(patch: pytest.MonkeyPatch) -> None:
+    """The metadata say that somebody is out of sync: it has to fetch once more before it may come back."""
+    hear = ReplicaBroker.hear
+
+    def hear_in_silence(self: ReplicaBroker, image: Image) -> None:
+        with pytest.MonkeyPatch.context() as still:
+            still.setattr(ReplicaBroker, "note_news", lambda self: None)
+            hear(self, image)
+
+    patch.setattr(ReplicaBroker, "hear", hear_in_silence)
+
+
 PLANTED: dict[Plant, int] = {
     cuts_at_the_high_watermark: 0,
     begins_no_epoch_when_it_leads: 6,
@@ -141,5 +177,8 @@ PLANTED: dict[Plant, int] = {
     takes_a_stale_proposal: 2930,
     answers_before_it_is_committed: 0,
     draws_its_directory_anew: 1,
+    looks_at_nothing_that_has_news: 0,
+    takes_a_quiet_follower_for_heard: 0,
+    is_told_nothing_of_new_members: 0,
 }
 """And a seed at which it was found, to be tried first."""

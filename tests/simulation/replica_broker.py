@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ottla.broker.fetching.fetch_session import FetchedPartition
 from ottla.coordination.replication import epochs
 from ottla.coordination.replication.assignment import Assignment
 from ottla.coordination.replication.epochs import EpochEnd
 from ottla.coordination.replication.follower import FetchFrom, Follower
 from ottla.coordination.replication.leader import Leader, Proposal, Refusal
+from tests.simulation.led_session import LedSession
 from tests.simulation.replica_controller import Image
 from tests.simulation.replica_log import ReplicaLog
 from tests.simulation.stored_log import StoredLog
@@ -17,6 +19,9 @@ from tests.simulation.stored_log import StoredLog
 if TYPE_CHECKING:
     from tests.simulation.replica_history import ReplicaHistory
 
+NOBODY = -1
+NOWHERE = -1
+"""The offset of an answer that has nothing to tell."""
 MOST = 5
 """Batches in an answer."""
 MAX_LAG = 4.0
@@ -28,6 +33,7 @@ PATIENCE = 1.0
 class Answer:
     """What a leader says to a fetch."""
 
+    leader: int
     leader_epoch: int
     offset: int
     batches: Any = ()
@@ -55,6 +61,13 @@ class ReplicaBroker:
         self.waiting: list[tuple[int, int]] = []
         """Offset and value of what is not acknowledged yet."""
         self._fetch = 0
+        self._session_with = NOBODY
+        """Whom it has a fetch session with."""
+        self._told: FetchFrom | None = None
+        """What that one was told last."""
+        self.sessions: dict[int, LedSession] = {}
+        """Of those who follow."""
+        self.watchers: dict[FetchedPartition, None] = {}
 
     # life
 
@@ -63,6 +76,7 @@ class ReplicaBroker:
         self.incarnation += 1
         self.up = True
         self.image = self.leader = self.follower = None
+        self._session_with, self.sessions, self.watchers = NOBODY, {}, {}
         self.epoch = self.history.controller.register(self.id, self.directory, clean=clean)
         self._beat(self.incarnation)
 
@@ -103,6 +117,7 @@ class ReplicaBroker:
     def hear(self, image: Image) -> None:
         """The metadata log has more, in its order."""
         self.image = image
+        self.note_news()
         if image.directories[self.id] != self.directory:
             self._tell_directory()
         assignment = image.assignment
@@ -146,13 +161,16 @@ class ReplicaBroker:
             return
         self._fetch += 1
         number, leader = self._fetch, self.image.assignment.leader
-        asked = self.follower.next_fetch(self.log.starts, self.log.end)
-        epoch = self.epoch
+        wanted = self.follower.next_fetch(self.log.starts, self.log.end)
+        begins = self._session_with != leader
+        asked = wanted if begins or wanted != self._told else None
+        # Until there is an answer nobody knows whether there is a session.
+        self._session_with, self._told, epoch = NOBODY, wanted, self.epoch
         if leader > 0:
             self.history.send(
                 self.id,
                 leader,
-                lambda: self.history.brokers[leader].fetched(self.id, incarnation, number, asked, epoch),
+                lambda: self.history.brokers[leader].fetched(self.id, incarnation, number, begins, asked, epoch),
             )
         self.world.after(PATIENCE, lambda: self._ask_again(incarnation, number))
 
@@ -165,6 +183,7 @@ class ReplicaBroker:
         """What the leader said; an answer to an older fetch is nobody's."""
         if incarnation != self.incarnation or not self.up or number != self._fetch or self.follower is None:
             return
+        self._session_with = NOBODY if answer is None else answer.leader
         if answer is not None and answer.leader_epoch == self.follower.leader_epoch and answer.offset == self.log.end:
             self._take(answer, self.follower)
         busy = answer is not None and (answer.batches or answer.parting)
@@ -181,29 +200,84 @@ class ReplicaBroker:
 
     # leading
 
-    def fetched(self, who: int, incarnation: int, number: int, asked: FetchFrom, epoch: int) -> None:
-        """A follower asks."""
-        answer = self._answer(who, asked, epoch) if self.up else None
+    def fetched(
+        self, who: int, incarnation: int, number: int, begins: bool, asked: FetchFrom | None, epoch: int
+    ) -> None:
+        """A follower asks: at the beginning of a session, or with a change of what it wants, or for what is new."""
+        session = self._asked(who, number, begins, asked, epoch) if self.up else None
+        if session is None:
+            self._reply(who, incarnation, number, None)
+            return
+        answer = self._look(who, session, epoch)
         if answer is None or answer.batches or answer.parting or self.world.likely(0.5):
-            self._reply(who, incarnation, number, answer)
+            self._tell(who, incarnation, session, answer)
         else:
-            self.world.after(PAUSE, lambda: self._reply(who, incarnation, number, answer))
+            self.world.after(PAUSE, lambda: self._look_again(who, incarnation, session, number))
+
+    def _look_again(self, who: int, incarnation: int, session: LedSession, number: int) -> None:
+        """After a wait; the follower has said nothing new."""
+        if self.up and self.sessions.get(who) is session and session.number == number:
+            self._tell(who, incarnation, session, self._look(who, session, None))
+
+    def _tell(self, who: int, incarnation: int, session: LedSession, answer: Answer | None) -> None:
+        if session.news:
+            level = self.leader is not None and self.leader.is_level(who)
+            session.tell(answer, lacks=not level or (answer is not None and answer.parting is not None))
+        self._reply(who, incarnation, session.number, answer)
 
     def _reply(self, who: int, incarnation: int, number: int, answer: Answer | None) -> None:
         self.history.send(self.id, who, lambda: self.history.brokers[who].answered(incarnation, number, answer))
 
-    def _answer(self, who: int, asked: FetchFrom, broker_epoch: int) -> Answer | None:
+    def _asked(self, who: int, number: int, begins: bool, asked: FetchFrom | None, epoch: int) -> LedSession | None:
+        session = self._session(who, number, begins)
+        if session is not None:
+            if asked is not None:
+                session.want(asked)
+            session.asked(who, epoch, self.world.now)
+        return session
+
+    def _look(self, who: int, session: LedSession, epoch: int | None) -> Answer | None:
+        """What a session has to tell; only what has news is looked at."""
+        if not session.news:
+            return Answer(self.id, session.asks_for.leader_epoch, NOWHERE)
+        return self._answer(who, session.asks_for, epoch)
+
+    def _session(self, who: int, number: int, begins: bool) -> LedSession | None:
+        session = self.sessions.get(who)
+        if begins:
+            if session is not None:
+                session.end()
+            session = self.sessions[who] = LedSession(self)
+        elif session is None or number != session.number + 1:
+            return None
+        session.number = number
+        return session
+
+    def note_news(self) -> None:
+        """Sessions are told that there is something to look at."""
+        for watcher in self.watchers:
+            if watcher.session is not None:
+                watcher.session.note(watcher)
+
+    def heard(self, follower: int, moment: float) -> None:
+        """A follower that had everything asked then."""
+        if self.leader is not None:
+            self.leader.hear(follower, moment)
+
+    def _answer(self, who: int, asked: FetchFrom, broker_epoch: int | None) -> Answer | None:
+        """Without an epoch it is a second look, which tells nothing new of who asked."""
         leader = self.leader
         if leader is None or asked.leader_epoch != leader.assignment.leader_epoch:
             return None
         parting = epochs.parting(self.log.starts, self.log.end, asked.offset, asked.last_epoch)
         if parting is not None:
-            return Answer(asked.leader_epoch, asked.offset, parting=parting)
-        if not leader.fetch(who, asked.offset, broker_epoch, self.world.now):
-            return None
-        self.look_at_members()
+            return Answer(self.id, asked.leader_epoch, asked.offset, parting=parting)
+        if broker_epoch is not None:
+            if not leader.fetch(who, asked.offset, broker_epoch, self.world.now):
+                return None
+            self.look_at_members()
         found = self.log.read(asked.offset, MOST)
-        return Answer(asked.leader_epoch, asked.offset, found, leader.high_watermark)
+        return Answer(self.id, asked.leader_epoch, asked.offset, found, leader.high_watermark)
 
     def look_at_members(self) -> None:
         """Advance, acknowledge, propose."""
@@ -211,7 +285,8 @@ class ReplicaBroker:
         if leader is None or self.image is None:
             return
         brokers = self.image.brokers
-        leader.advance(brokers, self.world.now)
+        if leader.advance(brokers, self.world.now):
+            self.note_news()
         leader.check()
         self._acknowledge(leader)
         proposal = leader.propose(brokers, self.world.now)
@@ -247,6 +322,7 @@ class ReplicaBroker:
         """A client's write with acks=all."""
         if self.leader is None or not self.leader.has_quorum:
             return
+        self.note_news()
         self.waiting.append((self.log.append(self.leader.assignment.leader_epoch, value), value))
         self.leader.append(self.log.end)
         self.look_at_members()

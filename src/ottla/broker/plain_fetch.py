@@ -346,7 +346,7 @@ class PlainFetch:
         request = read_request(FetchRequest, self.version, self.view, self.body)
         if self.session is not None:
             return look(node, call, request, self.session.asked, again=True)
-        asked = FullFetch(request, self.version >= IDS_SINCE)
+        asked = FullFetch(request, self.version >= IDS_SINCE, call.received)
         for fetched, want in zip(asked.partitions(), self.wants, strict=True):
             fetched.name = want.name  # as it was when it began to wait, whatever became of the topic
         return look(node, call, request, asked, again=True)

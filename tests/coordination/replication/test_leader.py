@@ -130,3 +130,23 @@ def test_who_was_taken_out_of_sync_has_to_fetch_again_before_it_joins(leader: Le
     proposal = leader.propose(ALIVE, 102.0)
     assert proposal is not None
     assert proposal.in_sync == {1, 2, 3}
+
+
+def test_who_has_all_and_asks_without_naming_it_was_caught_up_then(leader: Leader) -> None:
+    fetch(leader, 2, 10, now=101.0)
+    fetch(leader, 3, 10, now=101.0)
+    leader.hear(2, 200.0)
+    leader.append(11)
+    assert leader.lagging(210.0) == {3}
+    leader.hear(2, 220.0)
+    assert leader.lagging(231.0) == {2, 3}, "behind now: what it asks for without naming it is not what is new"
+
+
+def test_who_was_taken_out_of_sync_is_not_level_before_it_fetches_again(leader: Leader) -> None:
+    fetch(leader, 2, 10)
+    assert leader.is_level(2)
+    leader.assign(replace(LED, partition_epoch=9, in_sync=frozenset({1, 3})), 10, 102.0)
+    leader.hear(2, 103.0)
+    assert not leader.is_level(2)
+    fetch(leader, 2, 10)
+    assert leader.is_level(2)

@@ -6,6 +6,9 @@
 
 Only partitions with news are looked at, so a fetch of a session costs what is new and not what is read. Pure: knows no
 logs and no clock.
+
+A follower tells its leader by each fetch how far it has come, with partitions that it does not name, too. Of those without news
+that is taken for said, and reckoned when there is news: until the session's last fetch the follower had all that there was.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 INITIAL_EPOCH = 0
 """Asks for a session."""
+NOBODY = -1
 FINAL_EPOCH = -1
 """Wants none, and ends the one that is named."""
 Key = tuple[str | UUID, int]
@@ -53,12 +57,17 @@ class Watched(Protocol):
 
     watchers: dict[FetchedPartition, None]
 
+    def heard(self, follower: int, moment: float) -> None:
+        """A follower that had everything asked at that moment, and did not name it."""
+        ...
+
 
 class FetchedPartition:
     """A partition as a client reads it: what it wants, and what it was told last."""
 
     __slots__ = (
         "high_watermark",
+        "lacks",
         "last_stable_offset",
         "log_start_offset",
         "name",
@@ -76,6 +85,8 @@ class FetchedPartition:
         self.session: FetchSession | None = None
         self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
         self.watched: Watched | None = None
+        self.lacks = False
+        """Whether the leader did not know, when it looked last, that the follower has everything: it has to ask again."""
 
     def watch(self, source: Watched) -> None:
         """Hear of what happens to `source`, and of nothing else any more; without a session of nothing."""
@@ -112,6 +123,11 @@ class FetchSession:
     """The partitions that one client reads."""
 
     def __init__(self, session_id: int, *, uses_ids: bool, privileged: bool, now: float) -> None:
+        self.follower = NOBODY
+        """Which broker reads for its copies."""
+        self.follower_epoch = NOBODY
+        self.asked_at = now
+        """When a follower asked last; a reading of the monotonic clock."""
         self.session_id = session_id
         self.epoch = next_epoch(INITIAL_EPOCH)
         """What the next request has to say."""
@@ -146,11 +162,28 @@ class FetchSession:
                 known = fetched(topic, wanted, self.uses_ids)
                 self.adopt([(key, known)])
             known.wanted = wanted
-            self.news[known] = None
+            self.note(known)
         for gone in forgotten:
             name: str | UUID = gone.topic_id if self.uses_ids else gone.topic
             for index in gone.partitions:
                 self._remove((name, index))
+
+    def note(self, partition: FetchedPartition) -> None:
+        """It has news. Of what had none a follower has told by its fetches until now that it has everything."""
+        if partition not in self.news:
+            self._reckon(partition)
+            self.news[partition] = None
+
+    def _reckon(self, partition: FetchedPartition) -> None:
+        if self.privileged and partition.watched is not None and partition not in self.news:
+            partition.watched.heard(self.follower, self.asked_at)
+
+    def asked(self, follower: int, follower_epoch: int, now: float) -> None:
+        """A follower fetches; in another life it has to say anew of each partition how far it has come."""
+        if (follower, follower_epoch) != (self.follower, self.follower_epoch):
+            for partition in self.partitions.values():
+                self.note(partition)
+        self.follower, self.follower_epoch, self.asked_at = follower, follower_epoch, now
 
     def answered(self, found: Iterable[tuple[FetchedPartition, Told]]) -> None:
         """Note what the client is told; who is at the end of its log, and well, has no news any more."""
@@ -160,7 +193,7 @@ class FetchSession:
                 # Others come first next time.
                 self.news.pop(partition, None)
                 self.news[partition] = None
-            elif partition.wanted.fetch_offset == data.high_watermark:
+            elif partition.wanted.fetch_offset == data.high_watermark and not partition.lacks:
                 self.news.pop(partition, None)
 
     def advance(self) -> None:
@@ -170,6 +203,7 @@ class FetchSession:
     def end(self) -> None:
         """Watch nothing any more, not even for a fetch that still waits."""
         for partition in self.partitions.values():
+            self._reckon(partition)
             partition.unwatch()
             partition.session = None
 
@@ -181,6 +215,7 @@ class FetchSession:
     def _remove(self, key: Key) -> None:
         partition = self.partitions.pop(key, None)
         if partition is not None:
+            self._reckon(partition)
             partition.unwatch()
             partition.session = None
             self.news.pop(partition, None)

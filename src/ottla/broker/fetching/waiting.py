@@ -139,7 +139,7 @@ class Waiting:
         for watcher in partition.watchers:
             session = watcher.session
             assert session is not None, "without a session nobody watches"
-            session.news[watcher] = None
+            session.note(watcher)
             self._bring(session, size)
         self._bring(partition, size)
 

@@ -58,7 +58,7 @@ def handle(node: BrokerNode, call: Call, request: FetchRequest) -> FetchResponse
     uses_ids = call.version >= IDS_SINCE
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         node.fetch_sessions.remove(request.session_id)
-        return look(node, call, request, FullFetch(request, uses_ids))
+        return look(node, call, request, FullFetch(request, uses_ids, call.received))
     session = node.fetch_sessions.get(request.session_id)
     if session is None:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -66,6 +66,7 @@ def handle(node: BrokerNode, call: Call, request: FetchRequest) -> FetchResponse
     if error:
         return FetchResponse(error_code=error)
     session.update(request.topics, request.forgotten_topics_data)
+    note_follower(session, request, call.received)
     if not session.partitions:
         node.fetch_sessions.remove(session.session_id)
         return FetchResponse()
@@ -173,11 +174,20 @@ def follower_of(request: FetchRequest, now: float | None) -> Follower:
     )
 
 
+def note_follower(session: FetchSession, request: FetchRequest, now: float) -> None:
+    """Remember which broker asked, and when: of what has no news that tells all."""
+    if session.privileged:
+        follower = follower_of(request, now)
+        session.asked(follower.broker, follower.broker_epoch, now)
+
+
 class FullFetch:
     """A request that names everything it wants; with epoch 0 it would like a session for that."""
 
-    def __init__(self, request: FetchRequest, uses_ids: bool) -> None:
+    def __init__(self, request: FetchRequest, uses_ids: bool, asked_at: float) -> None:
+        self._request = request
         self._uses_ids = uses_ids
+        self._asked_at = asked_at
         self._wants_session = request.session_epoch == INITIAL_EPOCH
         self._is_follower = follows(request)
         self._wanted = {
@@ -196,8 +206,9 @@ class FullFetch:
         if session is not None:
             session.adopt(self._wanted.items())
             session.news = dict.fromkeys(self._wanted.values())
-            session.answered(found)
             watch(node, session)
+            note_follower(session, self._request, self._asked_at)
+            session.answered(found)
         return FetchResponse(session_id=session.session_id if session else 0, responses=by_topic(found))
 
     def _session(self, node: BrokerNode) -> FetchSession | None:
@@ -219,8 +230,8 @@ class IncrementalFetch:
         return self._session.epoch == self._epoch
 
     def partitions(self) -> Iterable[FetchedPartition]:
-        """Those with news; of a follower all, since it tells how far it has come by asking."""
-        return list(self._session.partitions.values() if self._session.privileged else self._session.news)
+        """Those with news, as have those that the request names."""
+        return list(self._session.news)
 
     def awaited(self, read_from: Sequence[Partition]) -> Sequence[Awaited]:
         return (self._session,)

@@ -70,20 +70,30 @@ class Leadership:
         if not self.machine.fetch(follower, offset, broker_epoch, now, start):
             return False
         self.advance(now)
-        for waiting in self.copies.waiting:
-            self._waiting.look_soon(waiting)
+        self._look_at_copies()
         if follower not in self.machine.maximal:
             self.on_change(self)
         return True
 
     def assign(self, assignment: Assignment, brokers: LiveBrokers, now: float) -> None:
-        """The metadata say this of who is in sync."""
+        """The metadata say this of who is in sync; followers are to tell how far they are by that."""
+        self._waiting.changed(self.partition)
         self.brokers = brokers
         if assignment.leader_epoch > self.machine.assignment.leader_epoch:
             begin_epoch(self.partition, assignment.leader_epoch)
         self.machine.assign(assignment, self.log.end_offset, now)
         self.advance(now)
         self.on_change(self)
+        self._look_at_copies()
+
+    def see(self, brokers: LiveBrokers) -> None:
+        """These are there now."""
+        self.brokers = brokers
+        self._look_at_copies()
+
+    def _look_at_copies(self) -> None:
+        for waiting in self.copies.waiting:
+            self._waiting.look_soon(waiting)
 
     def advance(self, now: float) -> None:
         """Move the high watermark as far as it may go, and tell those who wait for it."""
@@ -175,4 +185,5 @@ def lead(
         log = partition.log
         machine = Leader(me, assignment, log.end_offset, log.high_watermark, now, max_lag)
         partition.leadership = Leadership(machine, brokers, partition, waiting)
+        waiting.changed(partition)
         partition.leadership.advance(now)

@@ -131,6 +131,15 @@ class Partition:
         if leadership is not None:
             leadership.end()
 
+    def heard(self, follower: int, moment: float) -> None:
+        """A follower that had everything asked at that moment, and did not name the partition."""
+        if self.leadership is not None:
+            self.leadership.machine.hear(follower, moment)
+
+    def has_heard(self, follower: int) -> bool:
+        """Whether a follower has said, since the metadata last said who has a copy, that it has everything."""
+        return self.leadership is not None and self.leadership.machine.is_level(follower)
+
     def relocate(self, log: Log) -> None:
         """Have another log, with the same records, in another directory."""
         self._log = log

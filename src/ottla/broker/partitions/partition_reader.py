@@ -84,7 +84,11 @@ class PartitionReader:
         self.read_from.append(partition)
         fetched.watch(partition)
         try:
-            return self._diverged(partition, wanted) or self._counted(partition, wanted)
+            parted = self._diverged(partition, wanted)
+            found = parted or self._counted(partition, wanted)
+            if self._follower is not None:
+                fetched.lacks = parted is not None or not partition.has_heard(self._follower.broker)
+            return found
         except OfflineError:
             return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
         except OutOfServiceError:

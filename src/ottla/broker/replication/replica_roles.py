@@ -122,7 +122,7 @@ class ReplicaRoles:
         self.brokers = brokers
         for partition in partitions:
             if partition.leadership is not None:
-                partition.leadership.brokers = brokers
+                partition.leadership.see(brokers)
         self.watch(partitions)
 
     def watch(self, partitions: Iterable[Partition]) -> None:

@@ -146,6 +146,19 @@ class Leader:
         known.fetch(offset, broker_epoch, self.log_end, now, start)
         return True
 
+    def is_level(self, follower: int) -> bool:
+        """Whether it is known to have everything."""
+        known = self.followers.get(follower)
+        return known is not None and known.end == self.log_end
+
+    def hear(self, follower: int, moment: float) -> None:
+        """A follower that had everything, and was told so, has asked at that moment for what there might be more."""
+        if self.is_level(follower):
+            known = self.followers[follower]
+            known.caught_up_at = max(known.caught_up_at, moment)
+            known.fetched_at = max(known.fetched_at, moment)
+            known.leader_end = self.log_end
+
     def advance(self, brokers: LiveBrokers, now: float) -> bool:
         """Move the high watermark as far as it may go; whether it moved."""
         if not self.has_quorum:
