@@ -26,6 +26,7 @@ DYNAMIC = {
     "max_connections_per_ip",
     "producer_id_expiration_ms",
     "replica_alter_log_dirs_io_max_bytes_per_second",
+    "sasl_kerberos_min_time_before_relogin",
     "transaction_partition_verification_enable",
 }
 """The defaults of topics, what else is looked at each time that it matters, and what Kafka's tools set while they move

@@ -83,6 +83,10 @@ class ListenerConfig:
     """How a principal of Kerberos becomes a user: rules `RULE:[n:form](pattern)s/pattern/replacement/` with g, L or U behind,
     commas between, and `DEFAULT` for the first part of those of the machine's own realm. The first that fits counts."""
 
+    sasl_kerberos_min_time_before_relogin: Annotated[int, Between(0)] = 60_000
+    """How long Kafka waits before it reads its keys again, in ms. Taken so that tools and programs may set it, and without effect: the
+    broker's are read at each login."""
+
     sasl_kerberos_service_name: str | None = None
     """The first part of other brokers' principals, where this one comes to them by GSSAPI; `kafka` where nothing is said."""
 
