@@ -87,7 +87,7 @@ class Leadership:
         self._look_at_copies()
 
     def see(self, brokers: LiveBrokers) -> None:
-        """These are there now."""
+        """Brokers came or went; who deletes records may not have to wait for one of them any more."""
         self.brokers = brokers
         self._look_at_copies()
 
