@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 INITIAL_EPOCH = 0
 """Asks for a session."""
-NOBODY = -1
 FINAL_EPOCH = -1
 """Wants none, and ends the one that is named."""
+NOBODY = -1
+"""A broker's number before a follower has asked."""
 Key = tuple[str | UUID, int]
 """A partition as a request names it: its topic's name up to version 12, the topic's id after, and its index."""
 
@@ -170,9 +171,8 @@ class FetchSession:
 
     def note(self, partition: FetchedPartition) -> None:
         """It has news. Of what had none a follower has told by its fetches until now that it has everything."""
-        if partition not in self.news:
-            self._reckon(partition)
-            self.news[partition] = None
+        self._reckon(partition)
+        self.news[partition] = None
 
     def _reckon(self, partition: FetchedPartition) -> None:
         if self.privileged and partition.watched is not None and partition not in self.news:
