@@ -444,6 +444,16 @@ def test_a_topic_that_is_deleted_while_it_is_shown_is_said_to_be_gone(
         assert audited(page) == []
 
 
+def test_an_address_that_was_cut_short_is_said_to_be_unreadable(browser: Browser, console: str) -> None:
+    with page_of(browser, console) as page:
+        for address in ("#/topic/%", "#/topic/100%", "#/topic/a%2"):
+            page.evaluate(f"location.hash = '{address}'")
+            expect(page.locator("h1")).to_have_text("This cannot be shown")
+            expect(page.locator("main")).to_contain_text(address.rpartition("/")[2] + " in this address cannot be read")
+            assert audited(page) == []
+            shows(page, "#/topics", "Topics")
+
+
 def test_10_000_topics_are_found_by_name_a_hundred_a_page(browser: Browser) -> None:
     with Broker(process=True) as broker, browser_of(broker.bootstrap_servers) as asking:
         with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:

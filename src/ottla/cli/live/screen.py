@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import termios
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ottla.cli.live.frame import drawn, rows_of
 from ottla.cli.live.keyboard import keyboard_of
+from ottla.cli.live.suspension import Suspension
 from ottla.cli.live.time_line import TimeLine
 from ottla.cli.live.window import Window
 
@@ -32,28 +32,32 @@ class Screen:
         self._console = console
         self.window = Window(TimeLine())
         self.ended = threading.Event()
-        self._lock = threading.RLock()  # a signal's handler may come amid what holds it
+        self._lock = threading.Lock()
         self._picture: list[list[Segment]] = []
         self._rows: list[list[Segment]] = []
         self._is_typed_at = stdin_is_data and sys.stdin.isatty()
         self._keyboard = keyboard_of(self.press, stdin_is_data=stdin_is_data)
+        self._suspension = Suspension(self._lend)
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Screen:
         self._take()
         if self._keyboard is not None:
             self._keyboard.open()
-        handlers = {signal.SIGTERM: end_by, signal.SIGHUP: end_by, signal.SIGTSTP: self._suspend}
+        self._suspension.open()
+        handlers = {signal.SIGTERM: end_by, signal.SIGHUP: end_by}
         self._handlers = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         return self
 
     def __exit__(self, *error: object) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+        self._suspension.close()
         with suppress(OSError, termios.error):  # the terminal may be gone
             if self._keyboard is not None:
                 self._keyboard.close()
-            self._give_back()
+            with self._lock:
+                self._give_back()
 
     def press(self, key: str) -> None:
         """A key; what it changes is seen at once."""
@@ -94,22 +98,20 @@ class Screen:
         """What was seen last stays in the terminal, but for the row of keys."""
         from rich.segment import Segments
 
-        with self._lock:
-            self._console.set_alt_screen(False)
-            self._console.show_cursor(True)
-            rows = self._rows[: None if self._is_typed_at else -1]
-            for row in rows:
-                self._console.print(Segments(row), soft_wrap=True)
+        self._console.set_alt_screen(False)
+        self._console.show_cursor(True)
+        rows = self._rows[: None if self._is_typed_at else -1]
+        for row in rows:
+            self._console.print(Segments(row), soft_wrap=True)
 
-    def _suspend(self, number: int, frame: FrameType | None) -> None:
-        """Ctrl-Z: the terminal is the shell's until this goes on."""
+    @contextmanager
+    def _lend(self) -> Iterator[None]:
+        """The terminal is the shell's until this goes on."""
         with self._lock:
             self._give_back()
             if self._keyboard is not None:
                 self._keyboard.give_back()
-            signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGTSTP)
-            signal.signal(signal.SIGTSTP, self._suspend)
+            yield
             if self._keyboard is not None:
                 self._keyboard.take()
             self._take()

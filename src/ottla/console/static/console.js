@@ -246,17 +246,26 @@ function line(values) {
 
 const pages = { overview, topics, topic, groups, group, transactions, transaction, pipelines, brokers, xray, tour };
 
+/** A part of an address; somebody may have written one by hand, or cut it short. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new Error(`${part} in this address cannot be read: a percent sign in a name is written as %25`);
+  }
+}
+
 async function turn() {
   leaving.abort();
   leaving = new AbortController();
   const mine = leaving;
-  const [name, ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const [name, ...parts] = location.hash.replace(/^#\/?/, "").split("/");
   for (const each of document.querySelectorAll("nav a")) {
     const here = each.hash.slice(2).replace(/s$/, "") === (name || "overview").replace(/s$/, "");
     if (here) each.setAttribute("aria-current", "page"); else each.removeAttribute("aria-current");
   }
   try {
-    const made = await (Object.hasOwn(pages, name) ? pages[name] : overview)(...parts);
+    const made = await (Object.hasOwn(pages, name) ? pages[name] : overview)(...parts.map(decoded));
     if (mine === leaving) page.replaceChildren(...made);
   } catch (error) {
     if (mine === leaving && error.name !== "AbortError") page.replaceChildren(el("h1", {}, "This cannot be shown"), el("p", { class: "bad" }, error.message));

@@ -1,0 +1,53 @@
+"""Ctrl-Z in a program of its own, which really stands still."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+PROGRAM = """
+import io, os, signal
+from rich.console import Console
+from rich.text import Text
+from ottla.cli.live.screen import Screen
+
+class Told(io.StringIO):
+    '''What is written; Ctrl-Z comes amid a painting, and once more when the terminal was taken again.'''
+    writing, pressed = False, 0
+
+    def write(self, text):
+        assert not self.writing, 'written to amid a write'
+        self.writing = True
+        taken, heeded = self.getvalue().count('?1049h'), signal.getsignal(signal.SIGTSTP) is not signal.SIG_DFL
+        if 'painted' in text and self.pressed < 2 and taken == self.pressed + 1 and heeded:
+            self.pressed += 1
+            os.kill(os.getpid(), signal.SIGTSTP)
+        self.writing = False
+        return super().write(text)
+
+told = Told()
+with Screen(Console(file=told, force_terminal=True, width=40, height=10), stdin_is_data=True) as screen:
+    while told.getvalue().count('?1049h') < 3:
+        screen.show(lambda whole: Text('painted'))
+print(told.getvalue().count('?1049l'), flush=True)
+"""
+
+
+def test_the_terminal_is_given_back_each_time_whatever_is_being_written_when_the_signal_comes() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, process_group=0
+    ) as running:
+        try:
+            for _ in range(2):
+                _, status = os.waitpid(running.pid, os.WUNTRACED)
+                assert os.WIFSTOPPED(status), status
+                assert os.WSTOPSIG(status) == signal.SIGTSTP
+                running.send_signal(signal.SIGCONT)
+            assert running.stdout is not None
+            assert running.stdout.read() == b"3\n"
+            assert running.wait() == 0
+        except BaseException:
+            running.kill()
+            raise
