@@ -118,7 +118,7 @@ def test_a_mistake_is_told_with_its_place(text: str, told: str) -> None:
     "source",
     [
         "{type: topic, topic: t, valueFormat: json, valueSchema: Infer}",
-        "{type: topic, topic: t, valueFormat: avro, valueSchema: order.avsc}",
+        "{type: topic, topic: t, valueFormat: avro, valueSchema: '\"long\"'}",
         "{type: topic, topic: t, valueFormat: json, valueSchema: 'id bigint, tags array<struct<a: decimal(4,2)>>'}",
     ],
 )

@@ -88,6 +88,10 @@ def test_whatever_the_bytes_a_row_is_a_value_or_an_error(noise: bytes, at: int) 
         ('"null"', "the Avro type null cannot be a column"),
         ('{"type": "record"}', "is no Avro schema"),
         ("[", "is no Avro schema"),
+        ('{"type": "map"}', "is no Avro schema: it has no 'values' where there must be one"),
+        ('{"type": "recod"}', "is no Avro schema: there is no type {'type': 'recod'}"),
+        ('{"type": "bytes", "logicalType": "decimal"}', "is no Avro schema: it has no 'precision'"),
+        ('{"type": "bytes", "logicalType": "decimal", "precision": 99}', "is no Avro schema: precision should be"),
         (
             '{"type":"record","name":"L","fields":[{"name":"next","type":["null","L"]}]}',
             "the Avro type L cannot be a column: it holds itself",
@@ -158,7 +162,11 @@ def test_bytes_that_are_no_message_are_an_error() -> None:
 @pytest.mark.parametrize(
     ("data", "name", "sentence"),
     [
-        (descriptors(), "shop.Oder", "no message 'shop.Oder'; its messages are: .*shop.Order, shop.Inner"),
+        (
+            descriptors(),
+            "shop.Oder",
+            "no message 'shop.Oder'; its messages are: .*shop.Order, shop.Inner; did you mean 'shop.Order'",
+        ),
         (b"\xff\xff", "shop.Order", "the descriptor set cannot be read: .*; make it with `protoc"),
     ],
 )

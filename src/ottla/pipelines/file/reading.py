@@ -151,12 +151,12 @@ def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str
 
 
 def misplaced(read: Read) -> Iterator[Mistake]:
-    """What sources name that is something else on this machine."""
+    """What sources name that is not on this machine what it must be."""
     around = Surroundings(read.name, read.folder, resolve=read.secrets.resolve)
     inputs = ((("inputs", name), source) for name, source in read.model.inputs.items())
     for path, source in ((("source",), read.model.source), *inputs):
         for key, sentence in source.misplaced(around):
-            yield Mistake(read.place(*path, key), sentence)
+            yield Mistake(read.place(*path, key), read.secrets.hidden(sentence))
 
 
 def secrets_missing(document: Document, secrets: Secrets) -> Iterator[Mistake]:

@@ -23,7 +23,7 @@ class Source(Model):
         return self.type
 
     def misplaced(self, around: Surroundings) -> Iterator[tuple[str, str]]:
-        """What it names that is there and is something else: the key, and what is wrong, by this machine's files alone."""
+        """What it names that is not what it must be: the key, and what is wrong, by this machine's files alone."""
         yield from ()
 
     def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:

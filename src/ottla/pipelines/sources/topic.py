@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -13,6 +13,7 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 from ottla.errors import ConfigError
 from ottla.pipelines.model import Scalar, with_options
 from ottla.pipelines.rows import BESIDE, FAILED, HEADER, HEADERS, KEY, RECORD, TOMBSTONE, failed
+from ottla.pipelines.sources.schema_files import mistaken
 from ottla.pipelines.sources.source import Source
 from ottla.pipelines.sources.written_schema import checked
 from ottla.pipelines.surroundings import Surroundings
@@ -78,6 +79,9 @@ class TopicBase(Source):
 
     def describe(self) -> str:
         return f"topic {', '.join(self.names())}" if self.topic is not None else f"topics like {self.topic_pattern}"
+
+    def misplaced(self, around: Surroundings) -> Iterator[tuple[str, str]]:
+        return mistaken(self.given(), around)
 
     def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
         return as_rows(self.load(spark, around, mode="DROPMALFORMED" if tolerant else "FAILFAST"))

@@ -112,7 +112,23 @@ def avro_type(coded: Coded, _: Sample) -> DataType:
 def avro_schema(coded: Coded) -> str:
     """The schema as JSON, from the option or from the file that it names."""
     text = coded.required("schema")
-    return text if is_avro(text) else coded.file("schema").decode()
+    if is_avro(text):
+        return text
+    try:
+        return as_text(coded.file("schema"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"option {coded.spelled('schema')} = {text!r}: {no_text(error)}") from None
+
+
+def as_text(data: bytes) -> str:
+    """What a file of a schema says; UnicodeDecodeError if it is not text."""
+    return data.decode("utf-8-sig")
+
+
+def no_text(error: UnicodeDecodeError) -> str:
+    """Why such a file is no schema."""
+    where = f"byte {error.start + 1} of the file, 0x{error.object[error.start]:02x}, is not UTF-8"
+    return f"it is no Avro schema: {where}; write the schema as JSON"
 
 
 def is_avro(text: str) -> bool:

@@ -45,7 +45,10 @@ class Avro:
 
     def __init__(self, schema: str) -> None:
         self.schema = parse_avro(schema)
-        self.kind = arrow_type(self.schema, {})
+        try:
+            self.kind = arrow_type(self.schema, {})
+        except (KeyError, TypeError, ValueError) as error:
+            raise no_schema(schema, error) from None
 
     def decode(self, column: pa.Array[Any]) -> Decoded:
         errors: dict[int, str] = {}
@@ -81,7 +84,19 @@ def parse_avro(schema: str) -> Any:
     try:
         return parse_schema(without_other_logical_types(json.loads(schema)))
     except Exception as error:
-        raise ConfigError(f"{schema[:200]!r} is no Avro schema: {error}") from None
+        raise no_schema(schema, error) from None
+
+
+def no_schema(schema: str, error: Exception) -> ConfigError:
+    """What is wrong with it, in words where its reader has a name alone for it."""
+    from fastavro.schema import UnknownType
+
+    reason = str(error)
+    if isinstance(error, KeyError):
+        reason = f"it has no {reason} where there must be one"
+    elif isinstance(error, UnknownType):
+        reason = f"there is no type {reason}"
+    return ConfigError(f"{schema[:200]!r} is no Avro schema: {reason}")
 
 
 def without_other_logical_types(schema: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ottla.config import unknown
 from ottla.errors import ConfigError
 from ottla.spark.formats.format import Decoded
 from ottla.spark.formats.registry_head import FIRST_MESSAGE, told_of_head
@@ -31,6 +32,10 @@ SCALARS: dict[int, Any] = {
 }
 TIMESTAMP, DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
 Getter = Callable[[Any], Any]
+
+
+class DescriptorsError(ConfigError):
+    """What was given is no descriptor set."""
 
 
 class Protobuf:
@@ -71,10 +76,12 @@ def message_class(descriptors: bytes, name: str) -> Any:
             pool.Add(file)
         return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
     except KeyError:
-        there = ", ".join(names(files)) or "none"
-        raise ConfigError(f"the descriptor set has no message {name!r}; its messages are: {there}") from None
+        there = names(files)
+        close = unknown("message", name, there).partition(";")[2]
+        told = f"the descriptor set has no message {name!r}; its messages are: {', '.join(there) or 'none'}"
+        raise ConfigError(f"{told};{close}" if close else told) from None
     except Exception as error:
-        raise ConfigError(
+        raise DescriptorsError(
             f"the descriptor set cannot be read: {error}; make it with `protoc --include_imports -o file.desc`"
         ) from None
 
