@@ -80,7 +80,13 @@ class QuorumHistory:
 
     def ask(self, sender: QuorumNode, to: int, number: int, request: Message) -> None:
         """A request: late, lost, or twice; whoever is not there lets the connection break."""
-        receiver, incarnation = self.nodes[to], sender.incarnation
+        incarnation = sender.incarnation
+        if to not in self.nodes:
+            self.world.after(
+                0.01, lambda: sender.answered(to, number, None) if sender.incarnation == incarnation else None
+            )
+            return
+        receiver = self.nodes[to]
 
         def answer(response: Message | None) -> None:
             if sender.incarnation == incarnation:

@@ -34,6 +34,7 @@ from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.errors import ErrorCode
+from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse, SupportedFeatureKey
 from ottla.protocol.messages.vote import VoteRequest
 from ottla.protocol.schema import Message
 from tests.simulation.quorum_log import Entry, QuorumLog, Snapshot
@@ -58,6 +59,7 @@ class QuorumNode:
         self.id = key.id
         self.first_voters = voters
         self.presence = NOTHING
+        self.kraft_versions = (0, 1)
         self.log = QuorumLog(voters)
         self.raft: Raft | None = None
         self.incarnation = 0
@@ -227,6 +229,12 @@ class QuorumNode:
 
     def asked(self, request: Message, reply: Reply) -> None:
         """Somebody asks."""
+        if isinstance(request, ApiVersionsRequest):
+            assert request.client_software_name, "Kafka's refuse who has no name"
+            reply(
+                ApiVersionsResponse(0, supported_features=[SupportedFeatureKey("kraft.version", *self.kraft_versions)])
+            )
+            return
         self._tickets += 1
         self._replies[self._tickets] = reply
         if isinstance(request, VoteRequest):

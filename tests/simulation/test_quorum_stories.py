@@ -14,6 +14,7 @@ from ottla.coordination.quorum import wire
 from ottla.errors import ErrorCode
 from ottla.protocol.codec import Reader, Writer
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
+from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.protocol.messages.end_quorum_epoch import EndQuorumEpochRequest
 from ottla.protocol.messages.fetch import FetchRequest, FetchResponse
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
@@ -33,6 +34,8 @@ OfVoters = (
     | UpdateRaftVoterRequest
     | UpdateRaftVoterResponse
 )
+Whole = OfVoters | ApiVersionsRequest | ApiVersionsResponse
+"""What is about no partition."""
 
 
 class Story(QuorumHistory):
@@ -223,14 +226,16 @@ def test_who_has_copied_the_log_may_vote_and_a_leader_may_take_itself_out() -> N
     assert quorum.told() == lines("""
         answer NONE
         2 is resigned in 1
-        3 is prospective in 1
+        1 is prospective in 1
         answer NONE
-        3 is candidate in 2
-        9 is unattached in 2
+        1 is follower in 1
+        9 is prospective in 1
+        9 is candidate in 2
+        3 is unattached in 2
         1 is unattached in 2
-        3 is leader in 2
+        9 is leader in 2
         1 is follower in 2
-        9 is follower in 2
+        3 is follower in 2
     """)
     assert {voters_of(node) for node in quorum.nodes.values()} == {frozenset({1, 3, 9})}
 
@@ -283,10 +288,57 @@ def test_a_node_comes_to_vote_with_the_directory_that_has_the_log_and_with_a_lis
     """)
 
 
+def test_who_is_to_vote_is_asked_before_what_it_can() -> None:
+    quorum = Story(observed=True)
+    leader, ninth = quorum.elect(), quorum.nodes[9]
+    add = AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id)
+    heard: list[Any] = []
+    quorum.told()
+    leader.asked(add, heard.append)
+    quorum.request(leader, RemoveRaftVoterRequest(CLUSTER, leader.id, leader.key.directory_id))  # one at a time
+    quorum.until(lambda: bool(heard))
+    assert heard[0].error_code == ErrorCode.NONE
+    leader.asked(RemoveRaftVoterRequest(CLUSTER, 9, ninth.key.directory_id), heard.append)
+    quorum.until(lambda: len(heard) == 2)
+    quorum.wait(0.5)
+    ninth.kraft_versions = (0, 0)
+    quorum.request(leader, add)
+    ninth.crash()
+    quorum.request(leader, add)
+    quorum.request(leader, add)  # in its backoff
+    quorum.wait(1.0)
+    ninth.kraft_versions = (0, 1)
+    ninth.start()
+    quorum.wait(1.0)
+    quorum.request(leader, add)
+    assert quorum.told() == lines("""
+        answer REQUEST_TIMED_OUT
+        answer INVALID_REQUEST
+        9 crashes
+        answer REQUEST_TIMED_OUT
+        answer REQUEST_TIMED_OUT
+        9 starts as follower in 1
+        answer NONE
+    """)
+
+
+def test_a_leader_that_goes_while_it_asks_who_is_to_vote_changes_nothing() -> None:
+    quorum = Story(observed=True)
+    leader, ninth = quorum.elect(), quorum.nodes[9]
+    heard: list[Any] = []
+    quorum.cut = {(9, leader.id), (leader.id, 9)}
+    leader.asked(AddRaftVoterRequest(CLUSTER, 60_000, 9, ninth.key.directory_id), heard.append)
+    leader.leave()
+    assert [each.error_code for each in heard] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    quorum.wait(5.0)
+    assert {voters_of(node) for node in quorum.nodes.values() if node.raft} == {frozenset({1, 2, 3})}
+
+
 def test_a_change_that_most_never_hear_of_is_answered_when_its_time_is_over_and_is_gone_with_its_leader() -> None:
     quorum = Story(observed=True)
     leader, ninth = quorum.elect(), quorum.nodes[9]
     quorum.cut_off(leader)
+    quorum.cut -= {(leader.id, 9), (9, leader.id)}  # which says what it can
     quorum.told()
     quorum.request(leader, AddRaftVoterRequest(CLUSTER, 500, 9, ninth.key.directory_id))
     assert quorum.told() == ["answer REQUEST_TIMED_OUT"]
@@ -432,7 +484,7 @@ def test_whatever_is_said_is_a_message_of_kafkas() -> None:
 
 def comes_back(message: Any) -> None:
     """Through the codec, in the newest version; records are written by whoever has the log."""
-    partition = None if isinstance(message, OfVoters) else wire.only(message)
+    partition = None if isinstance(message, Whole) else wire.only(message)
     for each in () if partition is None else (partition,):
         for name in ("records", "unaligned_records"):
             if isinstance(getattr(each, name, None), tuple):
@@ -443,7 +495,7 @@ def comes_back(message: Any) -> None:
 
 def newest(message: Any) -> Any:
     """As it is read again: what only older versions carry is at its default."""
-    partition = None if isinstance(message, OfVoters) else wire.only(message)
+    partition = None if isinstance(message, Whole) else wire.only(message)
     if isinstance(message, FetchRequest | FetchResponse):
         for topic in message.topics if isinstance(message, FetchRequest) else message.responses:
             topic.topic = ""

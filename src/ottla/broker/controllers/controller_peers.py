@@ -21,6 +21,7 @@ from ottla.protocol.schema import Message
 
 VERSIONS = {
     "AddRaftVoter": 1,
+    "ApiVersions": 4,
     "BeginQuorumEpoch": 1,
     "ControllerRegistration": 0,
     "EndQuorumEpoch": 1,
@@ -32,7 +33,7 @@ VERSIONS = {
 }
 """In which a controller asks another: those of Kafka 4.3."""
 API_VERSIONS = 0
-"""The first says which APIs there are, and no more is wanted."""
+"""The first says which APIs there are, and of who is met no more is wanted; earlier ones than 4 do not tell of `kraft.version`."""
 
 
 class ControllerPeers:

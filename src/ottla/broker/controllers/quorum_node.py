@@ -13,6 +13,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import ANY_HOST, read_controllers
 from ottla.broker.settings.quorum_settings import read_voters
 from ottla.clock import Clock
+from ottla.coordination.quorum import membership
 from ottla.coordination.quorum.config import QuorumConfig
 from ottla.coordination.quorum.joining import Presence
 from ottla.coordination.quorum.log_shape import LogShape
@@ -123,7 +124,13 @@ def place_of(raft: Raft, config: BrokerConfig, node: int) -> Address | None:
     """Where a node is: as the voters are known, else as the leader was told of; None where nobody has said it."""
     if node <= FIRST_BOOTSTRAP:
         return bootstrap_places(config)[FIRST_BOOTSTRAP - node]
-    known = raft.voters.endpoints(node) or (raft.endpoints if node == raft.leader_id else [])
+    known = raft.voters.endpoints(node) or (raft.endpoints if node == raft.leader_id else newcomer_places(raft, node))
     names = [name.upper() for name in config.controller_listener_names]
     best = next((each for each in known if each.name.upper() in names), known[0] if known else None)
     return None if best is None else Address(best.host, best.port)
+
+
+def newcomer_places(raft: Raft, node: int) -> list[Endpoint]:
+    """Where a node is to be asked whether it can vote, if it is to."""
+    asked = membership.newcomer(raft)
+    return membership.endpoints(asked.listeners) if asked is not None and asked.voter_id == node else []

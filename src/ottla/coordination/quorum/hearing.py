@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ottla.coordination.quorum import wire
+from ottla.coordination.quorum import membership, wire
 from ottla.coordination.quorum.events import Append, Fail, KeepPiece
 from ottla.coordination.quorum.log_shape import SnapshotId
 from ottla.coordination.quorum.state import State
@@ -13,6 +13,7 @@ from ottla.coordination.quorum.voters_record import Endpoint
 from ottla.coordination.replication.epochs import EpochEnd
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterResponse
+from ottla.protocol.messages.api_versions import ApiVersionsResponse
 from ottla.protocol.messages.end_quorum_epoch import EndQuorumEpochResponse
 from ottla.protocol.messages.fetch import FetchResponse, PartitionData
 from ottla.protocol.messages.fetch_snapshot import FetchSnapshotResponse, PartitionSnapshot
@@ -33,6 +34,9 @@ def hear(raft: Raft, by: int, response: Message) -> None:
     """An answer that was awaited."""
     if isinstance(response, OfVoters):
         return  # the log will say whether it is so, and if it does not it is asked for again
+    if isinstance(response, ApiVersionsResponse):
+        membership.newcomer_answered(raft, by, response)
+        return
     code: int = getattr(response, "error_code", 0)
     partition = None if code else wire.only(response)
     if partition is None:

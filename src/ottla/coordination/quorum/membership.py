@@ -1,8 +1,9 @@
 """Who votes changes by one at a time (KIP-853): a record in the log says who votes from there on, committed or not.
 
 Two majorities have a voter in common only if the sets differ by one. So the leader begins no change before the last one is committed, and none
-before a record of its own epoch is: the change of a leader before it may still come to light. Who is to vote has copied the log before,
-or the quorum would wait for it. A leader that takes itself out leads until that is committed, without its own disk being counted.
+before a record of its own epoch is: the change of a leader before it may still come to light. Who is to vote has said before, where the
+others would ask it, by which rules it can; and it has copied the log, or the quorum would wait for it. A leader that takes itself out leads
+until that is committed, without its own disk being counted.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from ottla.coordination.quorum.events import Answer, AppendControl
 from ottla.coordination.quorum.state import State
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
-from ottla.errors import ErrorCode
+from ottla.errors import ErrorCode, name_of
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
+from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 from ottla.protocol.messages.update_raft_voter import CurrentLeader, UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from ottla.protocol.schema import ZERO_UUID, Message
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from ottla.coordination.quorum.raft import Raft
 
 Request = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
+FEATURE = "kraft.version"
+"""The rules that the voters go by; those with which they change are level 1."""
 CAUGHT_UP_SPAN = 3600.0
 """Seconds for which it counts that a replica had all; what it lacks since then it fetches like any voter."""
 
@@ -32,11 +36,10 @@ class Change(NamedTuple):
     """A set of voters that is on its way into the log, and who waits for it: nobody, where the leader itself wants it."""
 
     ticket: int | None
-    request: Message
-    voters: VoterSet
-    voters_end: int
-    """Of the set before; its own record ends behind that."""
+    request: Request
     deadline: float
+    voters_end: int | None = None
+    """Of the set before, behind which its own record ends; None as long as the new voter is asked what it can."""
 
 
 class Refusal(NamedTuple):
@@ -45,13 +48,18 @@ class Refusal(NamedTuple):
 
 
 def change_voters(raft: Raft, ticket: int | None, request: Request) -> None:
-    """Append another set of voters, and answer once it is committed, or refuse."""
-    voters = refusal(raft, request) or next_voters(raft, request)
-    if isinstance(voters, Refusal):
-        tell(raft, ticket, request, voters)
-        return
-    timeout_ms = request.timeout_ms if isinstance(request, AddRaftVoterRequest) else raft.config.request_timeout_ms
-    raft.change = Change(ticket, request, voters, raft.log.voters_end, raft.now + timeout_ms / 1000)
+    """Append another set of voters, and answer once it is committed, or refuse; who is to come is asked first."""
+    refused = refusal(raft, request)
+    if refused is None and isinstance(request, AddRaftVoterRequest):
+        refused = ask_newcomer(raft, ticket, request)
+    elif refused is None and not isinstance(request, AddRaftVoterRequest):
+        refused = change_at_once(raft, ticket, request)
+    if refused is not None:
+        tell(raft, ticket, request, refused)
+
+
+def append(raft: Raft, change: Change, voters: VoterSet) -> None:
+    raft.change = change._replace(voters_end=raft.log.voters_end)
     assert raft.leadership is not None
     raft.leadership.wait_anew(raft.now)
     raft.do(AppendControl(raft.epoch, (voters.record(),)))
@@ -96,30 +104,85 @@ def reason_to_wait(raft: Raft) -> Refusal | None:
     return None
 
 
-def next_voters(raft: Raft, request: Request) -> VoterSet | Refusal:
-    """Who is to vote, or why that cannot be."""
+def change_at_once(
+    raft: Raft, ticket: int | None, request: RemoveRaftVoterRequest | UpdateRaftVoterRequest
+) -> Refusal | None:
+    voters = other_voters(raft, request)
+    if isinstance(voters, Refusal):
+        return voters
+    append(raft, Change(ticket, request, raft.now + raft.config.request_timeout_ms / 1000), voters)
+    return None
+
+
+def other_voters(raft: Raft, request: RemoveRaftVoterRequest | UpdateRaftVoterRequest) -> VoterSet | Refusal:
+    """Who is to vote where nobody comes, or why that cannot be."""
     key, voters = ReplicaKey(request.voter_id, request.voter_directory_id), raft.voters
-    match request:
-        case AddRaftVoterRequest():
-            if key.id in voters.ids:
-                return Refusal(ErrorCode.DUPLICATE_VOTER, f"node {key} votes already; remove its old directory first")
-            if not is_caught_up(raft, key):
-                return Refusal(
-                    ErrorCode.REQUEST_TIMED_OUT, f"node {key} has not copied the log yet; try again when it has"
-                )
-            return voters.with_voter(Voter(*key, endpoints(request.listeners), KRaftVersionFeature(0, 1)))
-        case RemoveRaftVoterRequest():
-            if not voters.has(key) or len(voters) == 1:
-                return Refusal(
-                    ErrorCode.VOTER_NOT_FOUND, f"node {key} does not vote with that directory, or votes alone"
-                )
-            return voters.without(key.id)
-        case UpdateRaftVoterRequest():
-            if not voters.has(key):
-                return Refusal(ErrorCode.VOTER_NOT_FOUND, f"node {key} does not vote with that directory")
-            feature = request.k_raft_version_feature
-            known = KRaftVersionFeature(feature.min_supported_version, feature.max_supported_version)
-            return voters.with_voter(Voter(*key, endpoints(request.listeners), known))
+    is_last = isinstance(request, RemoveRaftVoterRequest) and len(voters) == 1
+    if not voters.has(key) or is_last:
+        alone = ", or votes alone" * isinstance(request, RemoveRaftVoterRequest)
+        return Refusal(ErrorCode.VOTER_NOT_FOUND, f"node {key} does not vote with that directory{alone}")
+    if isinstance(request, RemoveRaftVoterRequest):
+        return voters.without(key.id)
+    feature = request.k_raft_version_feature
+    known = KRaftVersionFeature(feature.min_supported_version, feature.max_supported_version)
+    return voters.with_voter(Voter(*key, endpoints(request.listeners), known))
+
+
+# who comes
+
+
+def ask_newcomer(raft: Raft, ticket: int | None, request: AddRaftVoterRequest) -> Refusal | None:
+    """Ask it where the others would what it can, or say why not."""
+    node = request.voter_id
+    if node in raft.voters.ids:
+        key = ReplicaKey(node, request.voter_directory_id)
+        return Refusal(ErrorCode.DUPLICATE_VOTER, f"node {key} votes already; remove its old directory first")
+    if not raft.peers.is_ready(node, raft.now):
+        return Refusal(ErrorCode.REQUEST_TIMED_OUT, f"node {node} was asked just now and did not answer; try again")
+    raft.change = Change(ticket, request, raft.now + request.timeout_ms / 1000)
+    raft.send(node, ApiVersionsRequest("ottla", "0"))  # Kafka's refuse who has no name
+    return None
+
+
+def newcomer(raft: Raft) -> AddRaftVoterRequest | None:
+    """How somebody is to vote who is asked just now what it can."""
+    change = raft.change
+    if change is None or change.voters_end is not None or not isinstance(change.request, AddRaftVoterRequest):
+        return None
+    return change.request
+
+
+def newcomer_lost(raft: Raft, node: int, code: int = ErrorCode.NETWORK_EXCEPTION) -> None:
+    """A node does not say what it can."""
+    asked = newcomer(raft)
+    if asked is not None and asked.voter_id == node:
+        places = ", ".join(f"{each.host}:{each.port}" for each in asked.listeners) or "nowhere"
+        sentence = (
+            f"node {node}, which is told to be at {places}, does not say what it can ({name_of(code)}); is it there?"
+        )
+        finish(raft, Refusal(ErrorCode.REQUEST_TIMED_OUT, sentence))
+
+
+def newcomer_answered(raft: Raft, node: int, response: ApiVersionsResponse) -> None:
+    """Have it vote if it can, and has the log."""
+    asked, change = newcomer(raft), raft.change
+    if asked is None or change is None or asked.voter_id != node:
+        return
+    if response.error_code:
+        newcomer_lost(raft, node, response.error_code)
+        return
+    key, level = ReplicaKey(node, asked.voter_directory_id), raft.log.kraft_version
+    told = next((each for each in response.supported_features if each.name == FEATURE), None)
+    if told is None or not told.min_version <= level <= told.max_version:
+        known = "none" if told is None else f"{told.min_version} to {told.max_version}"
+        sentence = f"node {key} knows of {FEATURE} {known}, and the voters go by {level}: run another release of it"
+        finish(raft, Refusal(ErrorCode.INVALID_REQUEST, sentence))
+    elif not is_caught_up(raft, key):
+        sentence = f"node {key} has not copied the log yet; try again when it has"
+        finish(raft, Refusal(ErrorCode.REQUEST_TIMED_OUT, sentence))
+    else:
+        known_versions = KRaftVersionFeature(told.min_version, told.max_version)
+        append(raft, change, raft.voters.with_voter(Voter(*key, endpoints(asked.listeners), known_versions)))
 
 
 def endpoints(listeners: Sequence[Listener]) -> list[Endpoint]:
@@ -138,7 +201,7 @@ def look_at_change(raft: Raft) -> None:
     change, log = raft.change, raft.log
     if change is None:
         return
-    is_written = log.voters_end > change.voters_end
+    is_written = change.voters_end is not None and log.voters_end > change.voters_end
     # A voter that is elsewhere now fetches nothing while it waits, and its own fetch may be what the commit waits for.
     early = isinstance(change.request, UpdateRaftVoterRequest) or (
         isinstance(change.request, AddRaftVoterRequest) and not change.request.ack_when_committed
@@ -146,9 +209,11 @@ def look_at_change(raft: Raft) -> None:
     if is_written and (early or log.voters_end <= raft.high_watermark):
         finish(raft, None)
     elif raft.now >= change.deadline:
-        finish(
-            raft, Refusal(ErrorCode.REQUEST_TIMED_OUT, "the voters have not committed the change yet, and may still")
-        )
+        if change.voters_end is None:
+            newcomer_lost(raft, change.request.voter_id, ErrorCode.REQUEST_TIMED_OUT)
+            return
+        sentence = "the voters have not committed the change yet, and may still"
+        finish(raft, Refusal(ErrorCode.REQUEST_TIMED_OUT, sentence))
 
 
 def finish(raft: Raft, refused: Refusal | None) -> None:

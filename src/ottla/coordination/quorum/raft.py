@@ -430,6 +430,7 @@ class Raft:
     def lost(self, node: int) -> None:
         """It did not answer, or did not help: where it leads another is asked next, and then it again."""
         self.peers.leave_alone(node, self.now)
+        membership.newcomer_lost(self, node)
         self._turn += 1
         self._elsewhere = node == self.leader_id
 
