@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from ottla.broker.controllers.bootstrap_checkpoint import read_bootstrap
+from ottla.broker.embedded import Broker
+from ottla.broker.machines.bootstrap_checkpoint import read_bootstrap
 from ottla.cli.storage.storage import storage
+from ottla.client.admin import Admin, UserScramCredentialDeletion
 from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.quorum.control_records import decode_control
 from ottla.digests import stretched
@@ -62,10 +64,42 @@ def test_a_random_id_is_one_that_a_directory_can_be_formatted_with(tmp_path: Pat
     assert f"of cluster {drawn}" in format_for(properties(tmp_path), drawn)
 
 
-def test_who_is_a_cluster_by_itself_needs_no_format(tmp_path: Path) -> None:
-    assert "is not that of a broker that joins a cluster" in format_for(
-        properties(tmp_path, process_roles="broker,controller", controller_quorum_bootstrap_servers="")
-    )
+LONE = {"process_roles": "broker,controller", "controller_quorum_bootstrap_servers": ""}
+"""A broker that is a cluster by itself."""
+
+
+@pytest.mark.parametrize("changed", [{}, {"controller_quorum_voters": "7@localhost:9093"}])
+def test_who_is_a_cluster_by_itself_begins_as_its_directory_was_formatted(
+    tmp_path: Path, changed: dict[str, str]
+) -> None:
+    file = properties(tmp_path, **LONE | changed)
+    way = () if changed else ("--standalone",)
+    said = formatted(file, *way, "--add-scram", ALICE, "--release-version", "4.1")
+    assert said == f"formatted {tmp_path}/data for node 7 of cluster {CLUSTER}\n"
+    with Broker(tmp_path / "data", node_id=7) as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        assert admin.describe_cluster().cluster_id == CLUSTER
+        levels = admin.describe_features().finalized_features
+        assert levels["metadata.version"].max_version_level == 27
+        assert "eligible.leader.replicas.version" not in levels
+        assert admin.describe_user_scram_credentials() == {"alice": {"SCRAM-SHA-256": 4096}}
+        admin.alter_user_scram_credentials([UserScramCredentialDeletion("alice", "SCRAM-SHA-256")])
+    with Broker(tmp_path / "data", node_id=7) as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        assert admin.describe_user_scram_credentials() == {}
+
+
+@pytest.mark.parametrize(
+    ("changed", "how", "sentence"),
+    [
+        ({}, ("-N",), "is that of a broker that is a cluster by itself, which votes alone: give --standalone"),
+        ({}, ("-I", "7@h:1:AAAAAAAAAAAAAAAAAAAACA"), "which votes alone: give --standalone"),
+        ({"log_dirs": ""}, ("-s",), "log.dirs is empty"),
+    ],
+)
+def test_who_is_a_cluster_by_itself_is_told_what_makes_no_sense(
+    tmp_path: Path, changed: dict[str, str], how: tuple[str, ...], sentence: str
+) -> None:
+    assert sentence in formatted(properties(tmp_path, **LONE | changed), *how)
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_directory_of_no_cluster_is_not_joined_with(tmp_path: Path) -> None:

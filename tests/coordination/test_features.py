@@ -15,7 +15,7 @@ from ottla.coordination.cluster.features import (
     decide,
     first_records,
 )
-from ottla.coordination.cluster.records import FeatureLevelRecord
+from ottla.coordination.cluster.records import FeatureLevelRecord, UserScramCredentialRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.update_features import FeatureUpdateKey
@@ -49,6 +49,14 @@ def test_a_new_cluster_runs_what_kafka_4_3_does() -> None:
         FeatureLevelRecord("metadata.version", 30),
         FeatureLevelRecord("transaction.version", 2),
     )
+
+
+def test_a_new_cluster_runs_what_was_told_as_far_as_that_is_here() -> None:
+    known, user = FeatureLevelRecord("metadata.version", 25), UserScramCredentialRecord("alice", 1)
+    unknown = FeatureLevelRecord("share.version", 1)
+    assert first_records((unknown, known, user)) == (known, user)
+    newer = FeatureLevelRecord("metadata.version", 31)
+    assert first_records((newer, user)) == (*first_records(), user)
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ class BrokerNode:
         """Have the controllers of that cluster make a topic."""
         self.coordinators: CoordinatorsElsewhere | None = None
         """Those of transactions, at whichever broker of that cluster."""
-        self.features = Features(cluster, joins=config.joins)
+        self.features = Features(cluster, None if config.joins else directory.path)
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
         self.topics.on_configured(self.cleaning.configure)
         limit = lambda: self.config.leader_replication_throttled_rate  # noqa: E731

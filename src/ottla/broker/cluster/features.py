@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ottla.broker.machines.runtime import Runtime
 from ottla.coordination.cluster.events import ClusterBegun, FeaturesRequested
@@ -15,11 +16,11 @@ from ottla.protocol.messages.update_features import FeatureUpdateKey
 class Features:
     """Levels of features, in the cluster's metadata."""
 
-    def __init__(self, cluster: Runtime[ClusterMetadata], *, joins: bool) -> None:
-        """A new cluster begins with the levels of today; one that others control has its own."""
+    def __init__(self, cluster: Runtime[ClusterMetadata], formatted: Path | None) -> None:
+        """A new cluster begins with the levels of today, or with what its directory was `formatted` with; one that others control has its own."""
         self._cluster = cluster
-        if not joins and not cluster.machine.features:
-            cluster.ask(ClusterBegun)
+        if formatted is not None and not cluster.machine.features:
+            begin(cluster, formatted)
 
     @property
     def supported(self) -> Mapping[str, Levels]:
@@ -41,3 +42,11 @@ class Features:
             lambda ticket: FeaturesRequested(ticket, tuple(updates), validate_only)
         )
         return answer
+
+
+def begin(cluster: Runtime[ClusterMetadata], directory: Path) -> None:
+    """Let the log say with what the cluster begins."""
+    from ottla.broker.machines.bootstrap_checkpoint import read_bootstrap
+
+    first = read_bootstrap(directory)
+    cluster.ask(lambda ticket: ClusterBegun(ticket, tuple(first)))

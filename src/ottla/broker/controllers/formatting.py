@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from ottla.broker.controllers.bootstrap_checkpoint import BOOTSTRAP, write_bootstrap
+from ottla.broker.machines.bootstrap_checkpoint import BOOTSTRAP, write_bootstrap
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import ANY_HOST
 from ottla.broker.settings.quorum_settings import VoterPlace
@@ -66,7 +66,7 @@ def format_initial(
 def format_without_voters(
     config: BrokerConfig, cluster_id: str, clock: Clock | None = None, first: Sequence[Message] = ()
 ) -> MetaProperties:
-    """Who votes is said elsewhere: in the settings, or by the quorum that it will be added to."""
+    """Who votes is said elsewhere: in the settings, by the quorum that it will be added to, or by its first start where it is a cluster by itself."""
     return format_directories(config, cluster_id, clock or SystemClock(), first)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ottla.broker.controllers.active_controller import ActiveController, Pace
-from ottla.broker.controllers.bootstrap_checkpoint import read_bootstrap
 from ottla.broker.controllers.quorum_log import QuorumLog
+from ottla.broker.machines.bootstrap_checkpoint import read_bootstrap
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import Clock

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 @click.command("format")
 @click.option("--cluster-id", "-t", required=True, help="The id of the cluster: kafka-cluster cluster-id tells it.")
 @click.option("--config", "-c", "file", required=True, metavar="FILE", help="The node's server.properties.")
-@click.option("--standalone", "-s", is_flag=True, help="A controller that votes alone to begin with.")
+@click.option(
+    "--standalone",
+    "-s",
+    is_flag=True,
+    help="A controller that votes alone to begin with; a broker that is a cluster by itself is one with or without it.",
+)
 @click.option(
     "--initial-controllers",
     "-I",
@@ -66,20 +71,25 @@ def format_directory(
 ) -> None:
     """Write down for good of which cluster and node a directory is, who its controllers are, and how a cluster begins."""
     from ottla.broker.controllers import formatting
-    from ottla.broker.controllers.bootstrap_checkpoint import first_records
+    from ottla.broker.controllers.first_records import first_records
     from ottla.broker.settings.quorum_settings import read_initial_controllers
     from ottla.broker.settings.sources import gather
     from ottla.clock import SystemClock
 
     with read_as_usage():
         config = gather({}, os.environ, file).config
-    check_voters(config, file, standalone, initial_controllers, no_initial_controllers)
+    alone = not (config.joins or config.controls)
+    if alone:
+        check_lone(config, file, initial_controllers, no_initial_controllers)
+    else:
+        check_voters(config, standalone, initial_controllers, no_initial_controllers)
     clock = SystemClock()
     with read_as_usage():
         wishes = {name: level_of(name, level) for name, level in pairs_of("--feature", features).items()}
-        first = first_records(release, wishes, passwords, fixed_voters=bool(config.controller_quorum_voters))
+        fixed = bool(config.controller_quorum_voters) and not alone
+        first = first_records(release, wishes, passwords, fixed_voters=fixed)
         formatted = formatting.formatted_already(config, cluster_id)
-        if (standalone or initial_controllers) and formatting.has_no_voters(config):
+        if (standalone or initial_controllers) and not alone and formatting.has_no_voters(config):
             raise senseless(
                 f"{config.metadata_directory} was formatted without voters, and they are named now: empty it, or leave them out "
                 "with --no-initial-controllers"
@@ -88,7 +98,7 @@ def format_directory(
         if config.metadata_directory in formatted:
             formatting.format_others(config, cluster_id, formatted)
         else:
-            if standalone:
+            if standalone and not alone:
                 formatting.format_standalone(config, cluster_id, clock, first)
             elif initial_controllers:
                 voters = read_initial_controllers(initial_controllers)
@@ -100,14 +110,19 @@ def format_directory(
         click.echo(f"formatted {','.join(made)} for node {config.node_id} of cluster {cluster_id}")
 
 
-def check_voters(config: BrokerConfig, file: str, standalone: bool, initial: str | None, none: bool) -> None:
-    """Refuse what leaves open who votes, or says it twice."""
-    if not (config.joins or config.controls):
+def check_lone(config: BrokerConfig, file: str, initial: str | None, none: bool) -> None:
+    """Refuse what makes no sense for a broker that is a cluster by itself: it votes alone, and that is not written down before it starts."""
+    if initial or none:
         raise senseless(
-            f"{file} is not that of a broker that joins a cluster, nor of a controller: it needs process.roles=broker and "
-            "controller.quorum.bootstrap.servers=HOST:PORT, process.roles=controller, or both roles and the addresses of several controllers; a broker that is a cluster by itself "
-            "formats its own directory"
+            f"{file} is that of a broker that is a cluster by itself, which votes alone: give --standalone, or set "
+            "process.roles=broker and controller.quorum.bootstrap.servers=HOST:PORT for one that joins a cluster"
         )
+    if not config.log_dirs:
+        raise senseless(f"{file}: log.dirs is empty: say where the broker is to keep what it has")
+
+
+def check_voters(config: BrokerConfig, standalone: bool, initial: str | None, none: bool) -> None:
+    """Refuse what leaves open who votes, or says it twice."""
     ways = [standalone, bool(initial), none]
     controls = config.controls or config.combines
     if not controls and ways != [False, False, True]:

@@ -18,6 +18,7 @@ from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.delete_topics import DeleteTopicState
 from ottla.protocol.messages.update_features import FeatureUpdateKey
+from ottla.protocol.schema import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,8 @@ class ClusterBegun:
     """There is a cluster, and nothing in it. The reply is None."""
 
     ticket: int
+    told: tuple[Message, ...] = ()
+    """With what it is to begin, where somebody said so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ottla.coordination.cluster.events import FeaturesRequested
@@ -46,9 +46,14 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 ALL_OR_NONE = "no feature was changed, as one cannot be: "
 
 
-def first_records() -> tuple[Message, ...]:
-    """What the log of a new cluster begins with."""
-    return tuple(FeatureLevelRecord(name, level) for name, level in AT_FIRST.items())
+def first_records(told: Sequence[Message] = ()) -> tuple[Message, ...]:
+    """What the log of a new cluster begins with: the levels of today, or those that were told and are here, and users."""
+    levels = [each for each in told if isinstance(each, FeatureLevelRecord)]
+    others = [each for each in told if not isinstance(each, FeatureLevelRecord)]
+    known = [each for each in levels if level_fault(each.name, each.feature_level) is None]
+    if not any(each.name == METADATA_VERSION for each in known):
+        known = [FeatureLevelRecord(name, level) for name, level in AT_FIRST.items()]
+    return (*known, *others)
 
 
 def decide(features: Mapping[str, int], event: FeaturesRequested) -> Decision[Message]:

@@ -427,7 +427,7 @@ DECISIONS: dict[type[Event], Callable[[ClusterMetadata, Any], Decision[Message]]
     PartitionsRequested: lambda machine, event: partition_request.decide(machine.topics, event),
     ConfigsChanged: ClusterMetadata._decide_configs,
     ConfigsReplaced: ClusterMetadata._decide_configs,
-    ClusterBegun: lambda machine, event: Decision(features.first_records(), (Reply(event.ticket, None),)),
+    ClusterBegun: lambda machine, event: Decision(features.first_records(event.told), (Reply(event.ticket, None),)),
     NodeStarted: ClusterMetadata._decide_start,
     CopiesPlaced: lambda machine, event: copy_placement.decide(machine.topics, event),
     FeaturesRequested: lambda machine, event: features.decide(machine.features, event),
