@@ -108,6 +108,7 @@ ROOMS: dict[str, Room] = {
         (
             "client/producer/partitioner.py",
             "client/producer/buffer_pool.py",
+            "client/producer/in_flight_batches.py",
             "client/producer/producer_batch.py",
             "client/producer/producer_sequences.py",
             "client/producer/record_accumulator.py",
@@ -118,6 +119,7 @@ ROOMS: dict[str, Room] = {
         (
             "client/producer/test_buffer_pool.py",
             "client/producer/test_forms.py",
+            "client/producer/test_in_flight_batches.py",
             "client/producer/test_partitioner.py",
             "client/producer/test_producer_batch.py",
             "client/producer/test_producer_sequences.py",

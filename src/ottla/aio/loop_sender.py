@@ -94,7 +94,7 @@ class LoopSender(Sender):
     def _end(self) -> None:
         self._ended = True
         EXITS.remove(self._finish_at_exit)
-        self._abort_incomplete()
+        self.batches.abort()
         if self.loop is not None and not self._client.closed:
             self.loop.remove_reader(self._fd)
         self._stop_timer()

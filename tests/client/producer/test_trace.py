@@ -108,7 +108,7 @@ def test_what_a_forced_close_leaves_undelivered_is_told() -> None:
     story = Story()
     with story.sender._events.trace() as trace:
         story.send(2)
-        story.sender._abort_incomplete()
+        story.sender.batches.abort()
     (failed,) = of_kind(trace, events.BatchFailed)
     assert str(failed) == "2 records of t-0 failed: the producer was closed before the record was delivered"
 

@@ -217,7 +217,7 @@ class ProducerCore:
 
     def tell_unheard(self) -> None:
         """Raise UndeliveredError for what failed without anybody hearing of it."""
-        unheard = self.sender.unheard.take()
+        unheard = self.sender.batches.unheard.take()
         if unheard is not None:
             raise unheard from unheard.first
 
@@ -316,7 +316,7 @@ class ProducerCore:
         if self.transactional is not None:
             self.transactional.fail_transaction(error)
         else:
-            self.sender.unheard.note(Refused(result), 0, batch.rows)
+            self.sender.batches.unheard.note(Refused(result), 0, batch.rows)
         return result
 
     def _intercept(self, result: ProduceRequestResult) -> None:

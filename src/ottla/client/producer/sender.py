@@ -1,7 +1,7 @@
 """The thread that sends what the accumulator has gathered.
 
-The shell of the producer: drains batches, sends them to their leaders, settles them by the answers. Retries by the
-backoff until the delivery timeout; what cannot be retried fails at once.
+The shell of the producer: drains batches and sends them to their leaders; `InFlightBatches` settles them by the answers.
+What can be retried is, by the backoff until the delivery timeout; what cannot fails at once.
 
 One turn, `run_once`: what coordinators are to be asked, what is due to be sent, then one poll, in which answers come
 in and are settled. A batch is in exactly one of these places, and each way between them is one method:
@@ -30,14 +30,12 @@ from ottla.client.metrics.producer_sensors import ProducerSensors
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig
-from ottla.client.producer.events import BatchSplit
-from ottla.client.producer.leader_changes import LEADER_MOVED, new_leaders
+from ottla.client.producer.in_flight_batches import InFlightBatches
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.client.producer.transaction_sender import TransactionSender
 from ottla.client.producer.turns import Turns
-from ottla.client.producer.unheard import UnheardFailures
 from ottla.client.steps import Steps
 from ottla.errors import (
     AuthenticationError,
@@ -46,10 +44,9 @@ from ottla.errors import (
     KafkaError,
     KafkaTimeoutError,
     TransactionAbortedError,
-    error_for,
     name_of,
 )
-from ottla.model import FOREVER, Node, TopicPartition
+from ottla.model import FOREVER
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.trace import EventStream
 
@@ -85,16 +82,13 @@ class Sender:
         )
         self._client = client
         self.sensors = ProducerSensors(client.sensors.registry)
+        self.batches = InFlightBatches(config, client, accumulator, name, transactions, self._events, self.sensors)
         self.tell_statistics: Callable[[float], float] = lambda now: FOREVER
         """Tells the user of our numbers where that is due; returns the seconds until it is."""
         self._metadata = client.metadata
         self._accumulator = accumulator
         self._name = name
-        self.unheard = UnheardFailures()
-        """What failed without anybody hearing of it. Of a transaction its commit tells."""
-        self._in_order = config.max_in_flight_requests_per_connection == 1
-        self._in_flight: set[ProducerBatch] = set()
-        self._asleep = self._finished = False  # whether it waits; whether a batch has come to its end in this turn
+        self._asleep = False  # whether it waits
         self._closing = self._forced = False
         self._pause = threading.Event()
         self._turns = Turns()
@@ -114,10 +108,6 @@ class Sender:
     def is_this_thread(self) -> bool:
         """Whether the caller is called back from here, and would wait for itself."""
         return threading.current_thread() is self.thread
-
-    def in_flight_batches(self) -> list[ProducerBatch]:
-        """What was sent and has no outcome; RuntimeError where another thread changes it meanwhile."""
-        return list(self._in_flight)
 
     def in_flight_requests(self) -> list[ClientRequest]:
         """What brokers have not answered yet; RuntimeError as above."""
@@ -198,7 +188,7 @@ class Sender:
         while not self._forced and self._accumulator.incomplete():
             self._run_once_safely()
         self._abort_transaction()
-        self._abort_incomplete()
+        self.batches.abort()
         self._turns.end()
         self._client.close()
         EXITS.remove(self._finish_at_exit)
@@ -225,10 +215,10 @@ class Sender:
 
     def run_once(self) -> None:
         """Send what is due, then wait for answers, news or the next moment something is due."""
-        self._asleep, self._finished = True, False
+        self._asleep, self.batches.any_finished = True, False
         now = self._client.clock.monotonic()
         patience = min(self._mind_transactions(now), self._send_producer_data(now), self.tell_statistics(now))
-        self._client.poll(0.0 if self._finished else patience)  # who waits hears of it when the turn ends
+        self._client.poll(0.0 if self.batches.any_finished else patience)  # who waits hears of it when the turn ends
         self._asleep = False
 
     def _mind_transactions(self, now: float) -> float:
@@ -237,33 +227,27 @@ class Sender:
         if manager is None or sender is None:
             return FOREVER
         if manager.machine.status.is_fatal:
-            self._fail_all(manager.machine.status.error or IllegalStateError("the producer failed"))
+            self.batches.fail_all(manager.machine.status.error or IllegalStateError("the producer failed"))
         elif manager.machine.status.is_aborting:
             for batch in self._accumulator.unsent_batches():
                 error = TransactionAbortedError(
                     ErrorCode.TRANSACTION_ABORTABLE, f"{batch.tp}: not sent, its transaction is aborted"
                 )
-                self._finish(batch, error)
+                self.batches.finish(batch, error)
         return sender.send_next(now, incomplete=lambda: bool(self._accumulator.incomplete()))
-
-    def _fail_all(self, error: Exception) -> None:
-        """Nothing can be sent any more."""
-        for batch in [*self._in_flight, *self._accumulator.queued_batches()]:
-            self._land(batch)
-            self._finish(batch, error)
 
     def _send_producer_data(self, now: float) -> float:
         """Send to every broker that is ready until none is; returns the seconds to wait for."""
-        self._fail_expired(now)
+        self.batches.fail_expired(now)
         if isinstance(self._metadata.fatal, AuthenticationError):
-            self._fail_refused(self._metadata.fatal)
+            self.batches.fail_refused(self._metadata.fatal)
         while True:
             cluster = self._metadata.cluster
             check = self._accumulator.ready(cluster, now)
             for topic in check.leaderless_topics:
                 self._metadata.want(topic, now)
                 self._metadata.request_update()
-            patience = min(check.next_check, self._accumulator.next_expiry() - now, self._next_in_flight_expiry() - now)
+            patience = min(check.next_check, self._accumulator.next_expiry() - now, self.batches.next_expiry() - now)
             waiting = [node for node in check.nodes if not self._client.ready(cluster.nodes[node], now)]
             ready = check.nodes.difference(waiting)
             for node in waiting:
@@ -281,7 +265,7 @@ class Sender:
         try:
             batch.close()
         except Exception as error:
-            self._give_up(batch, error, certain=True)
+            self.batches.give_up(batch, error, certain=True)
             return False
         if self._events.active:
             batch_events.tell_drained(self._events, batch, now)
@@ -294,9 +278,7 @@ class Sender:
         for batch in batches:
             part = PartitionProduceData(index=batch.tp.partition, records=batch.payload)
             by_topic.setdefault(batch.tp.topic, []).append(part)
-            self._in_flight.add(batch)
-            if self._in_order:
-                self._accumulator.mute(batch.tp)
+            self.batches.add(batch)
         manager = self._transactions
         transactional_id = None if manager is None else manager.transactional_id
         ids = {topic: cluster.topic_id(topic) for topic in by_topic}
@@ -341,160 +323,7 @@ class Sender:
         elif response.message is None:
             outcome = None
         else:
-            self._settle(response, batches, names)
+            self.batches.settle(response, batches, names)
             return
         for batch in batches:
-            self._complete(batch, outcome, now)
-
-    def _settle(self, response: ClientResponse, batches: list[ProducerBatch], names: Mapping[UUID, str]) -> None:
-        message: Any = response.message
-        now = response.received
-        waiting = {batch.tp: batch for batch in batches}
-        moved = self._metadata.learn_leaders(
-            new_leaders(message, names),
-            [Node(node.node_id, node.host, node.port, node.rack) for node in message.node_endpoints],
-        )
-        hurried = [waiting[tp] for tp in moved if tp in waiting]
-        for topic in message.responses:
-            name = topic.name or names.get(topic.topic_id, "")
-            for answer in topic.partition_responses:
-                if answer.error_code == ErrorCode.REQUEST_TIMED_OUT:
-                    self._client.doubt(response.node_id)  # its followers do not fetch: are they another's by now?
-                batch = waiting.pop(TopicPartition(name, answer.index), None)
-                if batch is not None:
-                    self._complete_by_answer(batch, answer, now)
-        for batch in hurried:
-            batch.retry_at = now  # it is known who leads now (KIP-951): there is nothing to wait for
-        for batch in waiting.values():
-            self._complete(batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer left the batch out"), now)
-
-    def _complete_by_answer(self, batch: ProducerBatch, answer: Any, now: float) -> None:
-        if answer.error_code == ErrorCode.NONE:
-            self._complete(batch, None, now, answer.base_offset, answer.log_append_time_ms)
-        elif answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            # It is in the log, so long ago that the broker has forgotten where.
-            self._complete(batch, None, now)
-        elif answer.error_code == ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1 and batch in self._in_flight:
-            LOG.info("[%s] %s: a batch of %d records is too large, split", self._name, batch.tp, batch.count)
-            self._land(batch)
-            self.sensors.splits.record(1)
-            if self._events.active:
-                self._events.tell(BatchSplit(batch.tp, batch.count))
-            parts = self._accumulator.split_and_reenqueue(batch)
-            if self._transactions is not None:
-                self._transactions.sequences.split(batch, parts)
-            self._accumulator.finish(batch)
-        elif answer.error_code == ErrorCode.INVALID_RECORD and answer.record_errors:
-            remarks = {e.batch_index: e.batch_index_error_message or "invalid" for e in answer.record_errors}
-            self._complete(batch, remarks, now)
-        else:
-            error = error_for(answer.error_code, f"{batch.tp}: {answer.error_message or 'refused'}")
-            self._complete(batch, error, now, log_start_offset=answer.log_start_offset)
-
-    def _complete(
-        self,
-        batch: ProducerBatch,
-        error: Exception | Mapping[int, str] | None,
-        now: float,
-        base_offset: int = -1,
-        log_append_time: int = -1,
-        log_start_offset: int = -1,
-    ) -> None:
-        """Settle a batch, or queue it again; nothing happens to one that was given up before its answer came."""
-        if isinstance(error, KafkaError) and error.code in LEADER_MOVED:
-            self._metadata.request_update()
-        if batch not in self._in_flight:
-            return
-        self._land(batch)
-        if self._can_retry(batch, error, now, log_start_offset):
-            LOG.debug("[%s] %s: %s, trying again", self._name, batch.tp, error)
-            batch.last_error = error if isinstance(error, Exception) else None
-            self._accumulator.reenqueue(batch, now)
-            self.sensors.retried.of(batch.tp.topic).record(batch.count)
-            if self._events.active:
-                self._events.tell(batch_events.retried(batch, error, now))
-            return
-        if error is not None:
-            # When the retries are used up an earlier attempt may have been written.
-            self._give_up(batch, error, certain=batch.attempts < self._config.retries)
-            return
-        if self._transactions is not None:
-            self._transactions.sequences.completed(batch, base_offset)
-        self._finish(batch, None, base_offset, log_append_time)
-
-    def _can_retry(self, batch: ProducerBatch, error: Any, now: float, log_start_offset: int) -> bool:
-        if not isinstance(error, KafkaError) or batch.attempts >= self._config.retries:
-            return False
-        if self._accumulator.is_expired(batch, now):
-            return False
-        if self._transactions is None:
-            return error.retriable
-        return self._transactions.can_retry(batch, error, log_start_offset)
-
-    def _give_up(self, batch: ProducerBatch, error: Any, *, certain: bool) -> None:
-        """A batch failed; `certain` tells that nothing of it was written."""
-        if self._transactions is not None:
-            cause = error if isinstance(error, Exception) else batch.result.error_by_remark(None)
-            self._transactions.batch_failed(batch, cause, certain=certain)
-        self._finish(batch, error)
-
-    def _land(self, batch: ProducerBatch) -> None:
-        self._in_flight.discard(batch)
-        if self._in_order:
-            self._accumulator.unmute(batch.tp)
-
-    def _finish(self, batch: ProducerBatch, error: Any, base_offset: int = -1, log_append_time: int = -1) -> None:
-        if error is not None:
-            self.sensors.failed.of(batch.tp.topic).record(batch.count)
-        if error is not None and not isinstance(error, TransactionAbortedError):
-            LOG.warning("[%s] %s: %d records failed: %s", self._name, batch.tp, batch.count, error)
-        if self._events.active:
-            batch_events.tell_finished(self._events, batch, error, base_offset, self._client.clock.monotonic())
-        heard = 0 if batch.result.deliveries is None else len(batch.result.deliveries.callbacks)
-        batch.result.complete(base_offset, log_append_time, error)
-        self._finished = True
-        if error is not None and (self._transactions is None or self._transactions.transactional_id is None):
-            self.unheard.note(batch, heard, batch.count)
-        self._accumulator.finish(batch)
-
-    def _fail_expired(self, now: float) -> None:
-        """Give up batches, queued or in flight, whose delivery timeout has passed."""
-        late = [batch for batch in self._in_flight if self._accumulator.is_expired(batch, now)]
-        for batch in late:
-            self._land(batch)
-        for batch in [*late, *self._accumulator.expired_batches(now)]:
-            self._give_up(batch, self._too_late(batch), certain=False)
-
-    def _fail_refused(self, error: AuthenticationError) -> None:
-        """Give up what is queued for brokers that do not take us: waiting would not help."""
-        cluster = self._metadata.cluster
-        refusing = [node for node in cluster.nodes if self._client.failed(node)]
-        for batch in self._accumulator.batches_led_by(cluster, refusing):
-            self._give_up(batch, error, certain=False)
-
-    def _next_in_flight_expiry(self) -> float:
-        span = self._config.delivery_timeout_ms / 1000
-        return min((batch.created + span for batch in self._in_flight), default=FOREVER)
-
-    def _too_late(self, batch: ProducerBatch) -> KafkaTimeoutError:
-        cause = batch.last_error or self._client.trouble()
-        return KafkaTimeoutError(
-            f"{batch.count} records for {batch.tp} were not delivered within delivery.timeout.ms = "
-            f"{self._config.delivery_timeout_ms} after {batch.attempts + 1} attempts: {cause}"
-        )
-
-    def _abort_incomplete(self) -> None:
-        """Fail what is left at a forced close, and say how much that is."""
-        left = self._accumulator.incomplete()
-        if left:
-            lost = sum(batch.count for batch in left)
-            LOG.error("[%s] closed with %d records undelivered: %s", self._name, lost, self._client.trouble())
-        for batch in left:
-            error = IllegalStateError("the producer was closed before the record was delivered")
-            if self._events.active:
-                batch_events.tell_finished(self._events, batch, error, -1, self._client.clock.monotonic())
-            batch.result.complete(error=error)
-            self._accumulator.finish(batch)
-        if self._transactions is not None:
-            with self._transactions as machine:
-                machine.drop_requests(IllegalStateError("the producer was closed before this was done"))
+            self.batches.complete(batch, outcome, now)

@@ -53,7 +53,7 @@ class ProducerSnapshot(NamedTuple):
 def take_snapshot(core: ProducerCore) -> ProducerSnapshot:
     """The parts as they are."""
     now, sender, pool = core.clock.monotonic(), core.sender, core.accumulator.pool
-    on_their_way = set(copied(sender.in_flight_batches))
+    on_their_way = set(copied(sender.batches.listed))
     queued = [batch for batch in core.accumulator.incomplete() if batch not in on_their_way]
     transactional = core.transactional
     return ProducerSnapshot(

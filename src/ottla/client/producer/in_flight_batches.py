@@ -1,0 +1,238 @@
+"""The batches that were sent and have no outcome, and how each comes to one.
+
+A batch is added when it leaves in a request. Its answer, the loss of its connection or the end of its time finds it here and settles it: with an offset,
+with an error, or by a place in its queue again. What finds it here no more (an answer that comes after `delivery.timeout.ms`) changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from ottla.client.client_response import ClientResponse
+from ottla.client.metrics.producer_sensors import ProducerSensors
+from ottla.client.network_client import NetworkClient
+from ottla.client.producer import batch_events
+from ottla.client.producer.config import ProducerConfig
+from ottla.client.producer.events import BatchSplit
+from ottla.client.producer.leader_changes import LEADER_MOVED, new_leaders
+from ottla.client.producer.producer_batch import ProducerBatch
+from ottla.client.producer.record_accumulator import RecordAccumulator
+from ottla.client.producer.transaction_manager import TransactionManager
+from ottla.client.producer.unheard import UnheardFailures
+from ottla.errors import (
+    AuthenticationError,
+    ErrorCode,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    TransactionAbortedError,
+    error_for,
+)
+from ottla.model import FOREVER, Node, TopicPartition
+from ottla.trace import EventStream
+
+LOG = logging.getLogger(__name__)
+
+
+class InFlightBatches:
+    """What brokers have not answered for yet."""
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        client: NetworkClient,
+        accumulator: RecordAccumulator,
+        name: str,
+        transactions: TransactionManager | None,
+        events: EventStream,
+        sensors: ProducerSensors,
+    ) -> None:
+        self._config = config
+        self._client = client
+        self._metadata = client.metadata
+        self._accumulator = accumulator
+        self._name = name
+        self._transactions = transactions
+        self._events = events
+        self._sensors = sensors
+        self._in_order = config.max_in_flight_requests_per_connection == 1
+        self._batches: set[ProducerBatch] = set()
+        self.unheard = UnheardFailures()
+        """What failed without anybody hearing of it. Of a transaction its commit tells."""
+        self.any_finished = False
+        """Whether a batch has come to its end since somebody set this back."""
+
+    def add(self, batch: ProducerBatch) -> None:
+        """It leaves now. Where one request at a time keeps the order, its partition waits for the answer."""
+        self._batches.add(batch)
+        if self._in_order:
+            self._accumulator.mute(batch.tp)
+
+    def listed(self) -> list[ProducerBatch]:
+        """What was sent and has no outcome; RuntimeError where another thread changes it meanwhile."""
+        return list(self._batches)
+
+    def fail_all(self, error: Exception) -> None:
+        """Nothing can be sent any more."""
+        for batch in [*self._batches, *self._accumulator.queued_batches()]:
+            self._land(batch)
+            self.finish(batch, error)
+
+    def settle(self, response: ClientResponse, batches: list[ProducerBatch], names: Mapping[UUID, str]) -> None:
+        """Take an answer apart, batch by batch; a batch that it says nothing of is tried again. `names` are those of topics known by ids."""
+        message: Any = response.message
+        now = response.received
+        waiting = {batch.tp: batch for batch in batches}
+        moved = self._metadata.learn_leaders(
+            new_leaders(message, names),
+            [Node(node.node_id, node.host, node.port, node.rack) for node in message.node_endpoints],
+        )
+        hurried = [waiting[tp] for tp in moved if tp in waiting]
+        for topic in message.responses:
+            name = topic.name or names.get(topic.topic_id, "")
+            for answer in topic.partition_responses:
+                if answer.error_code == ErrorCode.REQUEST_TIMED_OUT:
+                    self._client.doubt(response.node_id)  # its followers do not fetch: are they another's by now?
+                batch = waiting.pop(TopicPartition(name, answer.index), None)
+                if batch is not None:
+                    self._complete_by_answer(batch, answer, now)
+        for batch in hurried:
+            batch.retry_at = now  # it is known who leads now (KIP-951): there is nothing to wait for
+        for batch in waiting.values():
+            self.complete(batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer left the batch out"), now)
+
+    def _complete_by_answer(self, batch: ProducerBatch, answer: Any, now: float) -> None:
+        if answer.error_code == ErrorCode.NONE:
+            self.complete(batch, None, now, answer.base_offset, answer.log_append_time_ms)
+        elif answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            # It is in the log, so long ago that the broker has forgotten where.
+            self.complete(batch, None, now)
+        elif answer.error_code == ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1 and batch in self._batches:
+            LOG.info("[%s] %s: a batch of %d records is too large, split", self._name, batch.tp, batch.count)
+            self._land(batch)
+            self._sensors.splits.record(1)
+            if self._events.active:
+                self._events.tell(BatchSplit(batch.tp, batch.count))
+            parts = self._accumulator.split_and_reenqueue(batch)
+            if self._transactions is not None:
+                self._transactions.sequences.split(batch, parts)
+            self._accumulator.finish(batch)
+        elif answer.error_code == ErrorCode.INVALID_RECORD and answer.record_errors:
+            remarks = {e.batch_index: e.batch_index_error_message or "invalid" for e in answer.record_errors}
+            self.complete(batch, remarks, now)
+        else:
+            error = error_for(answer.error_code, f"{batch.tp}: {answer.error_message or 'refused'}")
+            self.complete(batch, error, now, log_start_offset=answer.log_start_offset)
+
+    def complete(
+        self,
+        batch: ProducerBatch,
+        error: Exception | Mapping[int, str] | None,
+        now: float,
+        base_offset: int = -1,
+        log_append_time: int = -1,
+        log_start_offset: int = -1,
+    ) -> None:
+        """Settle a batch, or queue it again; nothing happens to one that was given up before its answer came."""
+        if isinstance(error, KafkaError) and error.code in LEADER_MOVED:
+            self._metadata.request_update()
+        if batch not in self._batches:
+            return
+        self._land(batch)
+        if self._can_retry(batch, error, now, log_start_offset):
+            LOG.debug("[%s] %s: %s, trying again", self._name, batch.tp, error)
+            batch.last_error = error if isinstance(error, Exception) else None
+            self._accumulator.reenqueue(batch, now)
+            self._sensors.retried.of(batch.tp.topic).record(batch.count)
+            if self._events.active:
+                self._events.tell(batch_events.retried(batch, error, now))
+            return
+        if error is not None:
+            # When the retries are used up an earlier attempt may have been written.
+            self.give_up(batch, error, certain=batch.attempts < self._config.retries)
+            return
+        if self._transactions is not None:
+            self._transactions.sequences.completed(batch, base_offset)
+        self.finish(batch, None, base_offset, log_append_time)
+
+    def _can_retry(self, batch: ProducerBatch, error: Any, now: float, log_start_offset: int) -> bool:
+        if not isinstance(error, KafkaError) or batch.attempts >= self._config.retries:
+            return False
+        if self._accumulator.is_expired(batch, now):
+            return False
+        if self._transactions is None:
+            return error.retriable
+        return self._transactions.can_retry(batch, error, log_start_offset)
+
+    def give_up(self, batch: ProducerBatch, error: Any, *, certain: bool) -> None:
+        """A batch failed; `certain` tells that nothing of it was written."""
+        if self._transactions is not None:
+            cause = error if isinstance(error, Exception) else batch.result.error_by_remark(None)
+            self._transactions.batch_failed(batch, cause, certain=certain)
+        self.finish(batch, error)
+
+    def _land(self, batch: ProducerBatch) -> None:
+        self._batches.discard(batch)
+        if self._in_order:
+            self._accumulator.unmute(batch.tp)
+
+    def finish(self, batch: ProducerBatch, error: Any, base_offset: int = -1, log_append_time: int = -1) -> None:
+        """It has its outcome, which whoever waits hears, and its memory is free."""
+        if error is not None:
+            self._sensors.failed.of(batch.tp.topic).record(batch.count)
+        if error is not None and not isinstance(error, TransactionAbortedError):
+            LOG.warning("[%s] %s: %d records failed: %s", self._name, batch.tp, batch.count, error)
+        if self._events.active:
+            batch_events.tell_finished(self._events, batch, error, base_offset, self._client.clock.monotonic())
+        heard = 0 if batch.result.deliveries is None else len(batch.result.deliveries.callbacks)
+        batch.result.complete(base_offset, log_append_time, error)
+        self.any_finished = True
+        if error is not None and (self._transactions is None or self._transactions.transactional_id is None):
+            self.unheard.note(batch, heard, batch.count)
+        self._accumulator.finish(batch)
+
+    def fail_expired(self, now: float) -> None:
+        """Give up batches, queued or in flight, whose delivery timeout has passed."""
+        late = [batch for batch in self._batches if self._accumulator.is_expired(batch, now)]
+        for batch in late:
+            self._land(batch)
+        for batch in [*late, *self._accumulator.expired_batches(now)]:
+            self.give_up(batch, self._too_late(batch), certain=False)
+
+    def fail_refused(self, error: AuthenticationError) -> None:
+        """Give up what is queued for brokers that do not take us: waiting would not help."""
+        cluster = self._metadata.cluster
+        refusing = [node for node in cluster.nodes if self._client.failed(node)]
+        for batch in self._accumulator.batches_led_by(cluster, refusing):
+            self.give_up(batch, error, certain=False)
+
+    def next_expiry(self) -> float:
+        """When the next one's time is over, on the clock that says when it was created."""
+        span = self._config.delivery_timeout_ms / 1000
+        return min((batch.created + span for batch in self._batches), default=FOREVER)
+
+    def _too_late(self, batch: ProducerBatch) -> KafkaTimeoutError:
+        cause = batch.last_error or self._client.trouble()
+        return KafkaTimeoutError(
+            f"{batch.count} records for {batch.tp} were not delivered within delivery.timeout.ms = "
+            f"{self._config.delivery_timeout_ms} after {batch.attempts + 1} attempts: {cause}"
+        )
+
+    def abort(self) -> None:
+        """Fail what is left at a forced close, and say how much that is."""
+        left = self._accumulator.incomplete()
+        if left:
+            lost = sum(batch.count for batch in left)
+            LOG.error("[%s] closed with %d records undelivered: %s", self._name, lost, self._client.trouble())
+        for batch in left:
+            error = IllegalStateError("the producer was closed before the record was delivered")
+            if self._events.active:
+                batch_events.tell_finished(self._events, batch, error, -1, self._client.clock.monotonic())
+            batch.result.complete(error=error)
+            self._accumulator.finish(batch)
+        if self._transactions is not None:
+            with self._transactions as machine:
+                machine.drop_requests(IllegalStateError("the producer was closed before this was done"))
