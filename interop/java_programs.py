@@ -17,7 +17,10 @@ from rivals.one_at_a_time import one_at_a_time
 from tools.class_archive import QUICK
 
 HERE = Path(__file__).parent
-SOURCES = (HERE / "Tools.java", *(HERE / "java" / f"{name}.java" for name in ("Member", "Processor", "Transactor")))
+SOURCES = (
+    HERE / "Tools.java",
+    *(HERE / "java" / f"{name}.java" for name in ("Member", "Processor", "Pushed", "Transactor")),
+)
 ARCHIVE = rival.JARS / "classes.jsa"
 """Beside the jars: with them it goes, and Java looks whether it is theirs."""
 PATIENCE = 120.0

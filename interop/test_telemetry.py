@@ -1,22 +1,28 @@
-"""Other people's clients push their metrics to our broker (KIP-714), and `/metrics` shows them."""
+"""Other people's clients push their metrics to our broker (KIP-714), and `/metrics` shows them; ours push to Apache Kafka, by the same names."""
 
 from __future__ import annotations
 
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import confluent_kafka as ck
 import pytest
 
+from interop.java_programs import compiled
 from interop.kafka_tools import TOOLS
-from ottla import Admin, Broker
+from ottla import Admin, Broker, Consumer, Producer
 from ottla.client.admin import ConfigResource
+from ottla.errors import UnsupportedVersionError
 from ottla.free_ports import free_port
-from rivals.apache_kafka import java
+from ottla.kafka_id import text_of
+from rivals import apache_kafka as rival
+from rivals.apache_kafka import ApacheKafka, java
 from tests.patience import eventually
 
+KAFKAS = "org.apache.kafka."
 TOLD, SENT = "kafka_client_telemetry_", "producer_topic_record_send_total"
 
 
@@ -60,6 +66,74 @@ def test_java_pushes_what_it_counts_and_measures(place: Place) -> None:
             running.kill()
     assert all('topic="t"' in line for line in place.tells(SENT, "java"))
     assert {count_in(line) for line in place.tells("producer_buffer_total_bytes", "java")} == {32 * 1024 * 1024}
+
+
+class Told(NamedTuple):
+    """One number that Kafka's plugin was told, as Google's library reads it."""
+
+    client_id: str
+    instance_id: str
+    terminating: str
+    labels: str
+    name: str
+    kind: str
+    value: str
+    attributes: str
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[ApacheKafka]:
+    """One with a plugin, which wants everything and often."""
+    rival.fetch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rival, "java", partial(java, classes=str(compiled())))
+        with rival.apache_kafka({"metric.reporters": "Pushed"}) as kafka:
+            with Admin(bootstrap_servers=kafka.bootstrap_servers, enable_metrics_push=False) as admin:
+                admin.alter_configs({ConfigResource("client-metrics", "all"): {"metrics": "*", "interval.ms": "200"}})
+            yield kafka
+
+
+def pushed(kafka: ApacheKafka, client_id: str) -> list[Told]:
+    """All that was told by one client so far; a line that is still being written is left out."""
+    lines = (kafka.directory.parent / "output").read_text(errors="replace").splitlines(keepends=True)
+    told = [
+        line[:-1].split("\t") for line in lines if line.startswith(f"PUSHED\t{client_id}\t") and line.endswith("\n")
+    ]
+    assert all(len(words) == 9 for words in told), told
+    return [Told(*words[1:]) for words in told]
+
+
+def sum_of(kafka: ApacheKafka, client_id: str, name: str) -> float:
+    return sum(float(told.value) for told in pushed(kafka, client_id) if told.name == name)
+
+
+def test_ours_push_to_apache_kafka_what_javas_would(kafka: ApacheKafka) -> None:
+    at, sent, eaten = kafka.bootstrap_servers, f"{KAFKAS}producer.record.send.total", f"{KAFKAS}consumer.fetch.manager."
+    with (
+        Producer(bootstrap_servers=at, client_id="hands") as producer,
+        Consumer(
+            bootstrap_servers=at, client_id="eyes", group_id="g", client_rack="r1", auto_offset_reset="earliest"
+        ) as consumer,
+    ):
+        consumer.subscribe(["pushed"])
+        for _ in range(5):
+            producer.send("pushed", b"x").result(60)
+        eventually(lambda: sum_of(kafka, "hands", sent) == 5)
+        eventually(lambda: (consumer.poll(0.05), sum_of(kafka, "eyes", f"{eaten}records.consumed.total") == 10)[1])
+        assert {told.instance_id for told in pushed(kafka, "hands")} == {text_of(producer.client_instance_id())}
+    told = pushed(kafka, "hands")
+    assert {each.kind for each in told if each.name == sent} == {"AGGREGATION_TEMPORALITY_DELTA/true"}
+    assert {each.attributes for each in told if each.name == f"{KAFKAS}producer.topic.byte.total"} == {"topic=pushed"}
+    labels = pushed(kafka, "eyes")[-1].labels
+    assert labels.startswith("client_rack=r1,group_id=g,group_member_id=")
+
+
+def test_ours_say_nothing_to_a_kafka_without_a_plugin(apache_kafka: str) -> None:
+    with (
+        Producer(bootstrap_servers=apache_kafka) as producer,
+        pytest.raises(UnsupportedVersionError, match="takes no metrics of clients"),
+    ):
+        producer.client_instance_id()
 
 
 def count_in(line: str) -> float:

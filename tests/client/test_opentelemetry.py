@@ -179,5 +179,5 @@ def test_the_block_of_the_documentation_runs(servers: str, capsys: pytest.Captur
 
 
 def test_a_client_without_spans_loads_nothing_of_it() -> None:
-    code = "import sys, ottla; ottla.Producer, ottla.Consumer, ottla.Broker; print([m for m in sys.modules if 'telemetry' in m])"
+    code = "import sys, ottla; ottla.Producer, ottla.Consumer, ottla.Broker; print([m for m in sys.modules if 'opentelemetry' in m])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -154,6 +154,7 @@ PRODUCER: Methods = {
         "keys": Argument(None, (5, "k", b"k", [b"a", b"b"], [5], ["x"])),
     },
     "partitions_for": {"topic": TOPIC},
+    "client_instance_id": {"timeout": TIMEOUT},
     "flush": {"timeout": TIMEOUT},
     "init_transactions": {"timeout": TIMEOUT},
     "begin_transaction": {},
@@ -177,6 +178,7 @@ CONSUMER: Methods = {
     "assignment": {},
     "beginning_offsets": {"partitions": Argument([T0], MANY), "timeout": TIMEOUT},
     "bound": {"ends": Argument({T0: None}, (None, 5, "x", [T0], {"t": 5}, *({T0: n} for n in ("5", -5, 2**70, True))))},
+    "client_instance_id": {"timeout": TIMEOUT},
     "close": {"timeout": TIMEOUT},
     "commit": {"offsets": Argument(None, OFFSETS), "timeout": TIMEOUT},
     "commit_async": {"offsets": Argument(None, OFFSETS), "callback": Argument(None, FUNCTIONS)},
@@ -410,6 +412,7 @@ ADMIN: Methods = {
         "timeout": TIMEOUT,
     },
     "list_offsets": {"timestamps": Argument({T0: 1}, TIMES), "timeout": TIMEOUT},
+    "client_instance_id": {"timeout": TIMEOUT},
     "list_topics": {"timeout": TIMEOUT, "internal": Argument(False, FLAGS)},
     "list_transactions": {
         "states": Argument((), (None, 5, "Ongoing", [5], ["no"])),

@@ -80,6 +80,8 @@ class Admin:
             return call()  # which says so
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
+    client_instance_id = awaited(blocking.Admin.client_instance_id)
+
     create_topics = awaited(TopicAdmin.create_topics)
     delete_topics = awaited(TopicAdmin.delete_topics)
     list_topics = awaited(TopicAdmin.list_topics)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
+from uuid import UUID
 
 from ottla.aio.listener import CoroutineListener
 from ottla.aio.pump import Pump
@@ -191,6 +192,10 @@ class Consumer(ConsumerFace[K, V]):
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """What the group has committed for each partition; None where it has nothing."""
         return await self._run(self._queries.committed(partitions, timeout))
+
+    async def client_instance_id(self, timeout: float | None = None) -> UUID:
+        """The id under which brokers know this client where it pushes metrics to them, as `ottla.Consumer` has it."""
+        return await self._run(self._core.client_instance_id(timeout))
 
     async def close(self, timeout: float | None = None) -> None:
         """Commit if that is automatic, leave the group and close all connections, within `timeout` seconds, else 30.

@@ -80,6 +80,8 @@ class LoopSender(Sender):
             await self._until(lambda: not self._accumulator.incomplete(), deadline)
             self.wakeup()
             await self._until(self._is_out_of_transactions, deadline)
+            self.wakeup()
+            await drive(self._client.telemetry.terminate(self._client, deadline), self._wait)
         finally:
             self._end()
 

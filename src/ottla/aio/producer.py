@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack, cast
+from uuid import UUID
 
 from ottla.aio.loop_sender import LoopSender
 from ottla.client.arguments import maybe_timeout
@@ -108,6 +109,10 @@ class Producer(ProducerFace):
         core = self._core
         info = await self._sender.await_steps(core.learn(topic, -1, core.clock.monotonic() + core.max_block))
         return list(info.partitions)
+
+    async def client_instance_id(self, timeout: float | None = None) -> UUID:
+        """The id under which brokers know this client where it pushes metrics to them, as `ottla.Producer` has it."""
+        return await self._sender.await_steps(self._core.client_instance_id(timeout))
 
     async def flush(self, timeout: float | None = None) -> None:
         """Send everything now and wait until it has its outcome and its callbacks have run.

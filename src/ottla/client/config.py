@@ -78,8 +78,8 @@ class CommonConfig(SecurityConfig):
     receive_buffer_bytes: Annotated[int, Between(-1)] = -1
     """The socket's receive buffer (SO_RCVBUF). -1: the operating system sizes it, as it suits the connection."""
 
-    enable_metrics_push: bool = False
-    """Taken because Kafka's clients have it, and does nothing: brokers are not told of `metrics()` so far."""
+    enable_metrics_push: bool = True
+    """Whether to push those of `metrics()` to a broker that asks for them (KIP-714). One that takes none is not asked for anything."""
 
     auto_include_jmx_reporter: bool = True
     """Taken because Kafka's clients have it, and does nothing: there is no JMX."""

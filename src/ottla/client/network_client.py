@@ -26,7 +26,9 @@ from ottla.client.forks import OPEN, Disowned
 from ottla.client.in_flight_requests import InFlightRequest, InFlightRequests
 from ottla.client.least_loaded import least_loaded
 from ottla.client.metadata import Metadata
+from ottla.client.metadata_updater import MetadataUpdater
 from ottla.client.metrics.network_sensors import NetworkSensors
+from ottla.client.telemetry.telemetry_sender import TelemetrySender
 from ottla.clock import Clock, SystemClock
 from ottla.errors import (
     ErrorCode,
@@ -104,7 +106,8 @@ class NetworkClient:
         self._suspicions = Suspicions()
         self._aborted: list[ClientResponse] = []
         self._correlation_id = 0
-        self._asking_metadata = False
+        self._metadata_updater = MetadataUpdater(config, metadata, self._states, client_id)
+        self.telemetry = TelemetrySender(random)
         self._closed = False
         self._disowned = False
         self.on_disowned: Callable[[], None] | None = None
@@ -155,7 +158,7 @@ class NetworkClient:
             self._authenticator.look(now)
         self.sensors.registry.tick(now)
         self.in_flight_requests.forgive(now - self._listened_until)
-        patience = min(timeout, self._maybe_update_metadata(now), self.in_flight_requests.next_deadline() - now)
+        patience = min(timeout, self._mind_chores(now), self.in_flight_requests.next_deadline() - now)
         self._selector.poll(0.0 if self._aborted else max(0.0, patience) if patience < FOREVER else None)
         now = self.clock.monotonic()
         done, self._aborted = self._aborted, []
@@ -176,7 +179,7 @@ class NetworkClient:
             return 0.0
         now = self.clock.monotonic()
         early = self._selector.wait_span()
-        span = min(self._maybe_update_metadata(now), self.in_flight_requests.next_deadline() - now)
+        span = min(self._mind_chores(now), self.in_flight_requests.next_deadline() - now)
         return max(0.0, span if early is None else min(span, early))
 
     def fileno(self) -> int:
@@ -223,6 +226,14 @@ class NetworkClient:
             OPEN.discard(self)
             self._selector.close_all()
 
+    def finish(self, *, hurried: bool = False) -> None:
+        """Close, after a last push of metrics where they are asked for: that may take a tenth of a second."""
+        try:
+            for span in () if hurried else self.telemetry.terminate(self):
+                self.poll(span)
+        finally:
+            self.close()
+
     def disown(self) -> None:
         """In a child that was forked: let go of the connections, which stay the parent's; any use is an error."""
         self._closed = self._disowned = True
@@ -244,6 +255,10 @@ class NetworkClient:
             f"no Kafka broker answered within {span_ms:.0f} ms ({setting}): {self.trouble()}"
         )
 
+    def _mind_chores(self, now: float) -> float:
+        """What the client itself has to ask; returns the seconds after which to look again."""
+        return min(self._metadata_updater.maybe_update(self, now), self.telemetry.maybe_push(self, now))
+
     def _called(self, node: Node) -> str:
         return f"{node} (from bootstrap.servers)" if node.node_id < 0 else f"{node} (node {node.node_id})"
 
@@ -264,7 +279,8 @@ class NetworkClient:
         self.sensors.of(request.node_id).requests.record(size_of(parts))
         self._selector.send(request.node_id, parts)
 
-    def _send_internal(self, node_id: int, message: Any, version: int, completion: Completion, now: float) -> None:
+    def send_internal(self, node_id: int, message: Any, version: int, completion: Completion, now: float) -> None:
+        """Send what the client itself asks, to a node that can be sent to."""
         request = ClientRequest(node_id, message, now, self._config.request_timeout_ms, completion)
         self._do_send(request, version, now)
 
@@ -364,7 +380,7 @@ class NetworkClient:
     def _ask_api_versions(self, node_id: int, version: int, now: float) -> None:
         self._states.checking_api_versions(node_id)
         request = ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
-        self._send_internal(node_id, request, version, self._handle_api_versions, now)
+        self.send_internal(node_id, request, version, self._handle_api_versions, now)
 
     def _handle_api_versions(self, response: ClientResponse) -> None:
         node_id, answer = response.node_id, response.message
@@ -415,7 +431,7 @@ class NetworkClient:
         except UnsupportedVersionError as error:
             self.refused(node_id, LoginRefusal(str(error)), now)
         else:
-            self._send_internal(node_id, message, version, completion, now)
+            self.send_internal(node_id, message, version, completion, now)
 
     def logged_in(self, node_id: int, renew_at: float) -> None:
         """The connection may be used until `renew_at`."""
@@ -433,64 +449,6 @@ class NetworkClient:
             LOG.debug("[%s] logging in again to %s", self._client_id, self._called(self._nodes[node_id]))
             self._states.authenticating(node_id)
             authenticator.begin(node_id, self._nodes[node_id].host, now)
-
-    def _maybe_update_metadata(self, now: float) -> float:
-        """Ask for metadata when that is due; returns the seconds after which to look again."""
-        if self._asking_metadata:
-            return FOREVER
-        wait = self.metadata.time_to_next_update(now)
-        if wait > 0:
-            return wait
-        node = self.least_loaded_node(now)
-        if self._must_begin_again(node is None, now):
-            self._begin_again("no broker that was learnt answers")
-            node = self.least_loaded_node(now)
-        if node is None:
-            return min((self._states.delay(node_id, now) for node_id in self.metadata.cluster.nodes), default=FOREVER)
-        if self.ready(node, now):
-            self._ask_metadata(node, now)
-        return FOREVER
-
-    def _must_begin_again(self, nobody: bool, now: float) -> bool:
-        """Whether those we know are lost, all of them or for too long (KIP-899, KIP-1102)."""
-        if self._config.metadata_recovery_strategy == "none" or not self.metadata.knows_more_than_bootstrap():
-            return False
-        if nobody and all(self.failed(node_id) for node_id in self.metadata.cluster.nodes):
-            return True
-        return self.metadata.unanswered_for(now) * 1000 > self._config.metadata_recovery_rebootstrap_trigger_ms
-
-    def _begin_again(self, why: str) -> None:
-        LOG.warning("[%s] %s: beginning again at bootstrap.servers", self._client_id, why)
-        self.metadata.rebootstrap()
-
-    def _ask_metadata(self, node: Node, now: float) -> None:
-        request = self.metadata.next_request(now)
-        versions = self.api_versions.get(node.node_id)
-        assert versions is not None
-        try:
-            version = versions.usable(api_of(request))
-        except UnsupportedVersionError as error:
-            self.metadata.failed(now)
-            self.metadata.fail(error)
-            self._selector.wakeup()  # who waits in this poll is told at once
-            return
-        self._asking_metadata = True
-        self._send_internal(node.node_id, request, version, self._handle_metadata, now)
-
-    def _handle_metadata(self, response: ClientResponse) -> None:
-        self._asking_metadata = False
-        if response.message is None or not response.message.brokers:
-            self.metadata.failed(response.received)
-            self._heed(response)
-        else:
-            self._states.heard_of_others(response.node_id)
-            self.metadata.update(response.message, response.received)
-
-    def _heed(self, response: ClientResponse) -> None:
-        """A broker that has left its cluster says so (KIP-1102)."""
-        told = response.message is not None and response.message.error_code == ErrorCode.REBOOTSTRAP_REQUIRED
-        if told and self._config.metadata_recovery_strategy == "rebootstrap":
-            self._begin_again(f"node {response.node_id} asks for it")
 
 
 def node_of(channel: Hashable) -> int:

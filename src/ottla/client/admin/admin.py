@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
+from uuid import UUID
 
 from ottla.client.admin.access_admin import AccessAdmin
 from ottla.client.admin.admin_api_driver import AdminApiDriver
@@ -42,7 +43,15 @@ class Admin(TopicAdmin, GroupAdmin, ClusterAdmin, AccessAdmin):
 
     def metrics(self) -> ClientMetrics:
         """What is counted and measured in here, by the names of Java's clients; at any time, from any thread."""
-        return self._driver.metrics(self.client_id)
+        return self._driver.metrics()
+
+    def client_instance_id(self, timeout: float | None = None) -> UUID:
+        """The id under which brokers know this client where it pushes metrics to them (KIP-714), the same until it is closed.
+
+        Asked for within `timeout` seconds, left out: `default.api.timeout.ms`. IllegalStateError with `enable.metrics.push = false`,
+        UnsupportedVersionError where the broker takes no metrics, KafkaTimeoutError where none answers.
+        """
+        return self._driver.client_instance_id(timeout)
 
     def close(self, timeout: float | None = None) -> None:
         """Close all connections; a call of another thread ends with WakeupError. May be called again."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from ottla.client.admin.config import AdminConfig
 from ottla.client.arguments import checked_timeout
@@ -74,6 +75,9 @@ class AdminApiDriver:
         )
         network = NetworkClient(config, self.metadata, client_id=client_id, clock=self.clock, random=random)
         self.client = ConsumerNetworkClient(network, request_timeout_ms=config.request_timeout_ms)
+        self._take_metrics = partial(metrics_of, client_id)
+        if config.enable_metrics_push:
+            network.telemetry.begin(self._take_metrics)
         self._lock = threading.Lock()
         self._closed = False
 
@@ -180,13 +184,15 @@ class AdminApiDriver:
                 raise IllegalStateError(CLOSED)
             yield
 
-    def metrics(self, client_id: str) -> ClientMetrics:
+    def metrics(self) -> ClientMetrics:
         """What is counted of the connections; from any thread, without waiting for a turn."""
-        from ottla.client.network_metrics import write_client
+        return self._take_metrics(self.client.client)
 
-        sheet = Sheet(client_id)
-        write_client(sheet, "admin-client", [self.client.client], self.clock.monotonic())
-        return sheet.whole()
+    def client_instance_id(self, timeout: float | None) -> UUID:
+        """The id under which that is pushed."""
+        network = self.client.client
+        with self.turn():
+            return self.client.run(network.telemetry.client_instance_id(network, self.span(timeout)))
 
     @property
     def closed(self) -> bool:
@@ -200,8 +206,10 @@ class AdminApiDriver:
         self.client.wakeup()
         if not self._lock.acquire(timeout=span):
             raise KafkaTimeoutError(f"a call of another thread did not end within close(timeout={span:g})")
+        network = self.client.client
         try:
-            self.client.close()
+            with closing(self.client):
+                self.client.run(network.telemetry.terminate(network), wakeable=False)
         finally:
             self._lock.release()
 
@@ -277,6 +285,15 @@ def raise_first(failed: Mapping[Any, KafkaError]) -> None:
     for key, error in failed.items():
         struck.setdefault(str(error), []).append(str(key) if isinstance(key, tuple) else repr(key))
     raise error_for(first.code, "; ".join(f"{', '.join(keys)}: {error}" for error, keys in struck.items()))
+
+
+def metrics_of(client_id: str, client: NetworkClient) -> ClientMetrics:
+    """The numbers of an admin's connections; knows nothing of the admin, which must be free to be forgotten."""
+    from ottla.client.network_metrics import write_client
+
+    sheet = Sheet(client_id)
+    write_client(sheet, "admin-client", [client], client.clock.monotonic())
+    return sheet.whole()
 
 
 # Whom to ask.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
+from uuid import UUID
 
 from ottla.client.arguments import chosen_columns
 from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSetting, Topics
@@ -179,6 +180,14 @@ class Consumer(ConsumerFace[K, V]):
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """What the group has committed for each partition; None where it has nothing."""
         return self._run(self._queries.committed(partitions, timeout))
+
+    def client_instance_id(self, timeout: float | None = None) -> UUID:
+        """The id under which brokers know this client where it pushes metrics to them (KIP-714), the same until it is closed.
+
+        Asked for within `timeout` seconds, left out: `default.api.timeout.ms`. IllegalStateError with `enable.metrics.push = false`,
+        UnsupportedVersionError where the broker takes no metrics, KafkaTimeoutError where none answers.
+        """
+        return self._run(self._core.client_instance_id(timeout))
 
     def close(self, timeout: float | None = None) -> None:
         """Commit if that is automatic, leave the group and close all connections, within `timeout` seconds.

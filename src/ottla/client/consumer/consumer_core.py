@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID
 
 from ottla.client.arguments import checked_timeout
 from ottla.client.client_id import consumer_client_id
@@ -84,6 +85,22 @@ class ConsumerCore:
             return self.client.client.unavailable(span * 1000, "default.api.timeout.ms, or the call's own timeout")
         return KafkaTimeoutError(f"{what} within {span:g} s: {self.client.client.trouble()}")
 
+    def labels(self) -> dict[str, str]:
+        """Who this is, by the names that KIP-714 gives to it."""
+        config = self.config
+        member_id = None if self.coordinator is None else self.coordinator.group_metadata().member_id
+        labels = {
+            "client_rack": config.client_rack,
+            "group_id": config.group_id,
+            "group_instance_id": config.group_instance_id,
+            "group_member_id": member_id,
+        }
+        return {name: value for name, value in labels.items() if value}
+
+    def client_instance_id(self, timeout: float | None) -> Steps[UUID]:
+        """The id under which the numbers are pushed."""
+        return self.client.client.telemetry.client_instance_id(self.client.client, self.patience(timeout))
+
     def unsubscribe(self) -> Steps[None]:
         """Give all partitions up, and leave the group."""
         try:
@@ -103,6 +120,7 @@ class ConsumerCore:
         try:
             if self.coordinator is not None:
                 yield from self.coordinator.close(deadline)
+            yield from self.client.client.telemetry.terminate(self.client.client, deadline.at)
         finally:
             self.closed = True
             self.on_closed()

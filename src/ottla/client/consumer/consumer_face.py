@@ -9,6 +9,7 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 from uuid import UUID
 
@@ -65,6 +66,8 @@ class ConsumerFace(Generic[K, V]):
         self.config = self._core.config
         self.client_id = self._core.client_id
         self._core.on_closed = Farewells(self, self._core).detach
+        if self.config.enable_metrics_push:
+            self._core.client.client.telemetry.begin(partial(metrics_of, self._core), self._core.labels)
         if folder := os.environ.get("OTTLA_TRACE"):
             self._let_others_look(folder)
 
@@ -181,9 +184,7 @@ class ConsumerFace(Generic[K, V]):
 
     def metrics(self) -> ClientMetrics:
         """What is counted and measured in here, by the names of Java's clients; at any time, from any thread."""
-        from ottla.client.consumer.metrics import take_metrics
-
-        return take_metrics(self._core)
+        return metrics_of(self._core)
 
     @property
     def buffered_bytes(self) -> int:
@@ -272,6 +273,13 @@ class ConsumerFace(Generic[K, V]):
         with self._core.open():
             for state in [self._core.subscriptions.state(checked_partition(tp)) for tp in partitions]:
                 state.paused = paused
+
+
+def metrics_of(core: ConsumerCore, *_: object) -> ClientMetrics:
+    """The numbers of a consumer, which knows nothing of who asks."""
+    from ottla.client.consumer.metrics import take_metrics
+
+    return take_metrics(core)
 
 
 def maybe_end(tp: Any, end: Any) -> int | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
+from uuid import UUID
 
 from ottla.client.arguments import maybe_timeout
 from ottla.client.producer.future import RecordFuture
@@ -95,6 +96,14 @@ class Producer(ProducerFace):
         """The topic's partitions, their leaders and replicas; waits up to `max.block.ms` to learn them."""
         core = self._core
         return list(core.sender.run(core.learn(topic, -1, core.clock.monotonic() + core.max_block)).partitions)
+
+    def client_instance_id(self, timeout: float | None = None) -> UUID:
+        """The id under which brokers know this client where it pushes metrics to them (KIP-714), the same until it is closed.
+
+        Asked for within `timeout` seconds, left out: `max.block.ms`. IllegalStateError with `enable.metrics.push = false`,
+        UnsupportedVersionError where the broker takes no metrics, KafkaTimeoutError where none answers.
+        """
+        return self._core.sender.run(self._core.client_instance_id(timeout))
 
     def flush(self, timeout: float | None = None) -> None:
         """Send everything now and wait until it has its outcome and its callbacks have run.

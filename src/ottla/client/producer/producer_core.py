@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from ottla.client.arguments import checked_timeout, checked_topic, maybe_timeout
 from ottla.client.client_id import next_client_id
@@ -62,6 +63,9 @@ class ProducerCore:
                 self.config.statistics_interval_ms, self.config.on_statistics, self.clock.monotonic()
             )
             self.sender.tell_statistics = partial(statistics.look, take=self.take_metrics)
+        if self.config.enable_metrics_push:
+            named = {} if self.config.transactional_id is None else {"transactional_id": self.config.transactional_id}
+            parts.client.telemetry.begin(lambda _: self.take_metrics(), lambda: named)
         self.on_finished: Callable[[], None] | None = None
         self.transactional = None if self.config.transactional_id is None else parts.transactions
 
@@ -74,6 +78,13 @@ class ProducerCore:
         sheet.put("buffer-available-bytes", pool.available_bytes)
         sheet.put("waiting-threads", pool.queued)
         return sheet.whole()
+
+    def client_instance_id(self, timeout: float | None) -> Steps[UUID]:
+        """The id under which the numbers are pushed."""
+        if self.accumulator.closed:
+            raise IllegalStateError(CLOSED)
+        span = self.max_block if timeout is None else checked_timeout(timeout)
+        return self.parts.client.telemetry.client_instance_id(self.parts.client, span)
 
     @property
     def closed(self) -> bool:

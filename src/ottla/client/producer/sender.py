@@ -190,7 +190,7 @@ class Sender:
         self._abort_transaction()
         self.batches.abort()
         self._turns.end()
-        self._client.close()
+        self._client.finish(hurried=self._forced)
         EXITS.remove(self._finish_at_exit)
 
     def _abort_transaction(self) -> None:
