@@ -393,6 +393,19 @@ def test_a_copy_is_cut_where_a_crash_tore_it_before_whole_batches(tmp_path: Path
     assert [header.base_offset for _, header in iter_headers(everything(log))] == list(range(end))
 
 
+def test_a_torn_log_is_forced_to_the_disk_once_and_not_again_and_again(tmp_path: Path) -> None:
+    log = torn(tmp_path, keep=69)
+    assert log.awaits_flush
+    log.flush()
+    assert (log.awaits_flush, log.recovery_point) == (False, 1)
+
+
+def test_what_begins_anew_behind_where_a_crash_tore_it_is_torn_no_more(tmp_path: Path) -> None:
+    log = torn(tmp_path, keep=69)
+    log.truncate_fully_and_start_at(100, now_ms=NOW)
+    assert (log.torn_at, log.recovery_point, log.truncate_torn(now_ms=NOW)) == (None, 100, 100)
+
+
 @pytest.mark.parametrize("clean", [False, True])
 def test_what_a_crash_tore_is_known_though_the_broker_ended_before_it_followed(tmp_path: Path, clean: bool) -> None:
     log = torn(tmp_path, keep=69)

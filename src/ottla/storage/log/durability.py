@@ -29,7 +29,7 @@ from ottla.storage.segments.segment_list import SegmentList
 class Durability:
     """Of one log. `flush` may run beside appends; everything else belongs to the log's own thread."""
 
-    __slots__ = ("_cuts", "_epochs", "_list", "_lock", "entries_changed", "recovery_point")
+    __slots__ = ("_cuts", "_epochs", "_list", "_lock", "entries_changed", "forced_to")
 
     def __init__(self, segments: SegmentList, epochs: LeaderEpochs) -> None:
         self._list = segments
@@ -37,8 +37,8 @@ class Durability:
         self._lock = Lock()
         self._cuts = 0
         """How often the log was cut: a flush that was under way does not know where it ends now."""
-        self.recovery_point = 0
-        """Everything below this offset is known to be on the disk."""
+        self.forced_to = 0
+        """Everything below this offset is known to be on the disk, as it was appended."""
         self.entries_changed = False
         """Whether there are files of which the folder on the disk may not know."""
 
@@ -51,7 +51,7 @@ class Durability:
         """Before the log is cut there: whatever is under way, nothing from that offset on is on the disk."""
         with self._lock:
             self._cuts += 1
-            self.recovery_point = min(self.recovery_point, offset)
+            self.forced_to = min(self.forced_to, offset)
 
     def flush(self, end_offset: int, *, sync: bool) -> None:
         """Force what lies below `end_offset` to the disk, indexes and folder entries included; OSError where it fails."""
@@ -70,7 +70,7 @@ class Durability:
             raise
         with self._lock:
             if cuts == self._cuts:
-                self.recovery_point = end_offset
+                self.forced_to = end_offset
 
     def _flush_segment(self, segment: Segment, sync: bool) -> None:
         try:

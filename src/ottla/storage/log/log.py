@@ -244,12 +244,13 @@ class Log(LogEnd):
     @property
     def awaits_flush(self) -> bool:
         """Whether a full segment is not known to be on the disk."""
-        return self._durability.recovery_point < self.bases[-1]
+        return self._durability.forced_to < self.bases[-1]
 
     @property
     def recovery_point(self) -> int:
-        """Everything below this offset is known to be on the disk."""
-        return self._durability.recovery_point
+        """Everything below this offset is known to be on the disk, and whole."""
+        point = self._durability.forced_to
+        return point if self.torn_at is None else min(point, self.torn_at)
 
     @property
     def unforced(self) -> bool:
@@ -262,7 +263,7 @@ class Log(LogEnd):
         Without `sync` it is only written, and the caller forces the whole file system before he relies on it.
         """
         try:
-            self._durability.flush(self.end_offset if self.torn_at is None else self.torn_at, sync=sync)
+            self._durability.flush(self.end_offset, sync=sync)
         except OSError as error:
             if not self.closed:  # by a deletion meanwhile
                 raise storage_error(f"cannot flush the log in {self.directory}", error) from error
@@ -366,7 +367,8 @@ class Log(LogEnd):
         """Have a first segment, where there is none any more."""
         self.epochs.truncate_from(0)
         self._create(offset)
-        self.start_offset = self.end_offset = self.high_watermark = self._durability.recovery_point = offset
+        self.start_offset = self.end_offset = self.high_watermark = self._durability.forced_to = offset
+        self.torn_at = None
 
     def keeping_producers(self) -> Callable[[], None] | None:
         """What writes down the producers known here, in any thread; None where a restart would gain nothing."""
@@ -424,7 +426,7 @@ class Log(LogEnd):
         self.end_offset, _ = loader.load_segment(self.segments[-1], last=True)
         if self.replicated and recovery_point < self.end_offset:  # it was torn, and did not come to follow anybody
             return self._recover(recovery_point, now_ms)
-        self._durability.recovery_point = self.end_offset
+        self._durability.forced_to = self.end_offset
         return recover_producers(self.directory, self.segments, self.end_offset, now_ms)
 
     def _recover(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
@@ -436,7 +438,7 @@ class Log(LogEnd):
         self.end_offset, self.recovery = recover_from(self._list, unsure, loader)
         self.torn_at = loader.torn_at
         self.epochs.truncate_from(self.end_offset)
-        self._durability.recovery_point = min(recovery_point, self.end_offset)
+        self._durability.forced_to = min(recovery_point, self.end_offset)
         self._durability.entries_changed = True
         return found
 
