@@ -33,6 +33,8 @@ def test_what_is_written_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         (b"0\n1\nt 0 1 2\n", "has '0 1 2' where 2 whole numbers belong"),
         (b"0\n1\nt 0 1*\n", "has '0 1*' where 2 whole numbers belong"),
         (b"0\n1\n\n", "has '' where 2 whole numbers belong"),
+        (b"0\n1\nt 0 -1\n", "has -1 where an offset belongs"),
+        (b"0\n1\nt 0 9223372036854775808\n", "has 9223372036854775808 where an offset belongs"),
         (b"0\n1\n\xf4 0 12\n", "is no text: it has byte 0xf4 at 4"),
     ],
 )

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ottla.model import TopicPartition
+from ottla.model import INT64_MAX, TopicPartition
 from ottla.storage.files.durable import replace_file
 
 VERSION = "0"
@@ -63,12 +63,19 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
     """One offset for each partition; none where the file is missing or damaged, which costs only a longer scan."""
     try:
         rows = [(row, numbers_in(path, row[1:], 2)) for row in read_rows(path)]
-        return {TopicPartition(row[0], number): offset for row, (number, offset) in rows}
+        return {TopicPartition(row[0], number): offset_in(path, offset) for row, (number, offset) in rows}
     except FileNotFoundError:
         return {}
     except ValueError as error:
         LOG.warning("%s is damaged and passed over: %s", path, error)
         return {}
+
+
+def offset_in(path: Path, number: int) -> int:
+    """A number that can be an offset; ValueError where it cannot."""
+    if not 0 <= number <= INT64_MAX:
+        raise ValueError(f"{path} has {number} where an offset belongs")
+    return number
 
 
 def write_offsets(path: Path, offsets: Mapping[TopicPartition, int], *, sync: bool = True) -> None:
