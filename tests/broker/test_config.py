@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.config import options_of
 from ottla.coordination.cluster.topic_configs import fault_of
+from ottla.errors import ConfigError
 
 
 def test_dotted_names_and_keywords_are_the_same_settings() -> None:
@@ -25,3 +28,9 @@ def test_every_default_of_a_topic_is_a_value_that_a_topic_may_have() -> None:
     assert {name: fault_of(name, value) for name, value in BrokerConfig().topic_defaults().items()} == dict.fromkeys(
         BrokerConfig().topic_defaults()
     )
+
+
+@pytest.mark.parametrize("name", ["offsets.topic.segment.bytes", "transaction.state.log.segment.bytes"])
+def test_a_size_that_no_topic_may_have_is_refused_before_no_group_works_for_it(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{name}.*1048576"):
+        read_config({name: "1048575"})

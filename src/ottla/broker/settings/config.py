@@ -26,6 +26,7 @@ from ottla.model import INT32_MAX, INT64_MAX
 from ottla.storage.log_config import LogConfig
 
 Size = Annotated[int, Between(1, INT32_MAX)]
+SegmentSize = Annotated[int, Between(1_048_576, INT32_MAX)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,7 +274,7 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     offsets_topic_num_partitions: Annotated[int, Between(1, INT32_MAX)] = 50
     """Partitions of `__consumer_offsets`; not to be changed once it is there."""
 
-    offsets_topic_segment_bytes: Size = 104_857_600
+    offsets_topic_segment_bytes: SegmentSize = 104_857_600
     """Size of a file of `__consumer_offsets`."""
 
     offset_metadata_max_bytes: Annotated[int, Between(0, INT32_MAX)] = 4096
@@ -329,7 +330,7 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     transaction_state_log_num_partitions: Annotated[int, Between(1, INT32_MAX)] = 50
     """Partitions of `__transaction_state`; not to be changed once it is there."""
 
-    transaction_state_log_segment_bytes: Size = 104_857_600
+    transaction_state_log_segment_bytes: SegmentSize = 104_857_600
     """Size of a file of `__transaction_state`."""
 
     transaction_max_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 900_000
