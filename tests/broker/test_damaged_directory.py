@@ -5,6 +5,7 @@ does not start. Nothing is renamed, emptied or begun anew.
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from ottla.broker.embedded import Broker
 from ottla.cli.main import main
 from ottla.errors import ConfigError, ErrorCode
+from ottla.storage.inspection import find
 from tests.broker.damaging import RECORDS, TOPICS, commit, crashed, flipped, records_of, served
 from tests.broker.wire import Wire
 
@@ -191,17 +193,74 @@ def test_a_folder_in_the_place_of_an_index_costs_nothing_but_a_sentence(
     assert index.is_file()
 
 
-def test_a_folder_is_found_after_a_clean_stop_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def in_the_place_of(path: Path, kind: str) -> None:
+    """Let something that is no file have the name of a file."""
+    path.unlink(missing_ok=True)
+    if kind == "a folder":
+        path.mkdir()
+    else:
+        path.symlink_to(path.name)
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a link that leads nowhere"])
+@pytest.mark.parametrize(
+    "name", ["leader-epoch-checkpoint", f"{0:020d}.log", f"{0:020d}.txnindex", f"{1:020d}.snapshot"]
+)
+def test_what_is_no_file_is_found_after_a_clean_stop_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, kind: str
+) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         assert wire.produce("t", b"d").error_code == 0
-    (tmp_path / "t-0/leader-epoch-checkpoint").unlink()
-    (tmp_path / "t-0/leader-epoch-checkpoint").mkdir()
+    in_the_place_of(tmp_path / "t-0" / name, kind)
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         for _ in range(2):
             assert records_of(wire, "t") == CORRUPT
     assert [message.partition(";")[0] for message in caplog.messages if "t-0" in message] == [
-        f"t-0 is out of service: {tmp_path / 't-0/leader-epoch-checkpoint'} is a folder, where a file belongs"
+        f"t-0 is out of service: {tmp_path / 't-0' / name} is {kind}, where a file belongs"
+    ]
+    (check,) = (each for each in find(tmp_path).run(lambda size: None) if each.faults and each.folder.name == "t-0")
+    assert str(check.faults[0]).startswith(f"{tmp_path / 't-0' / name}: is {kind}, where a file belongs")
+    assert main(["log", "repair", str(tmp_path), "--execute"]) == 0
+    assert os.path.lexists(tmp_path / "t-0" / f"{name}.damaged")
+
+
+def test_an_index_that_is_a_link_to_itself_costs_nothing_but_a_sentence(
+    directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    in_the_place_of(copy / "t-0" / f"{0:020d}.index", "a link")
+    assert served(copy) == ALL
+    assert (copy / ".kafka_cleanshutdown").exists()
+    assert len([message for message in caplog.messages if "is a link that leads nowhere" in message]) == 1
+
+
+def test_folders_that_changed_their_names_are_told_by_verify_too(
+    directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    (copy / "t-0").rename(tmp_path / "t-0")
+    (copy / "u-0").rename(copy / "t-0")
+    (tmp_path / "t-0").rename(copy / "u-0")
+    assert main(["log", "verify", str(copy)]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if "the folder is of topic id" in line]
+    assert [line.split(":")[1].strip() for line in lines] == [
+        str(copy / name / "partition.metadata") for name in ("t-0", "u-0")
+    ]
+
+
+def test_a_folder_that_has_gone_is_told_by_verify_too(directory: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    shutil.rmtree(copy / "t-0")
+    *_, own = find(copy).run(lambda size: None)
+    assert (own.faults, [str(note) for note in own.notes]) == (
+        [],
+        [f"{copy / 't-0'}: is gone, unless its topic was being deleted; a start tells"],
+    )
+    served(copy)  # which stops cleanly: now everything is known that was deleted
+    *_, own = find(copy).run(lambda size: None)
+    assert [str(fault) for fault in own.faults] == [
+        f"{copy / 't-0'}: is gone, though there was a log in it up to offset 3"
     ]
 
 

@@ -193,6 +193,8 @@ def snapshot(*last_offsets: int) -> bytes:
         ("leader-epoch-checkpoint", b"0\n2\n0 0\n", "announces 2 rows"),
         ("leader-epoch-checkpoint", b"0\n1\n0 x\n", "has a row '0 x'"),
         ("partition.metadata", b"\0\0\0", "has no version"),
+        ("partition.metadata", b"version: 0\n", "has no topic_id"),
+        ("partition.metadata", b"version: 0\ntopic_id: AAAA\n", "AAAA"),
     ],
 )
 def test_damage_in_the_small_files_is_found(folder: Path, name: str, content: bytes, reason: str) -> None:

@@ -19,7 +19,7 @@ from ottla.model import INT64_MAX, TopicPartition
 from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
 from ottla.records.builder import BatchBuilder
 from ottla.records.end_marker import EndMarker, decode_end_marker
-from ottla.storage.batches.damage import Damage, survey
+from ottla.storage.batches.damage import Damage, kind_of, survey
 from ottla.storage.batches.sound_walk import Bounds, Found, sound_walk
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
@@ -34,7 +34,7 @@ from ottla.storage.segments.log_folder import (
     LOG_NAME,
     METADATA_FILE,
     has_segments,
-    misplaced_folders,
+    misplaced,
     partition_of,
     read_topic_id,
     write_topic_id,
@@ -101,10 +101,10 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
 
 
 def of_folders(folder: PartitionFolder) -> Iterator[Repair]:
-    """Folders that have the name of a file of the log."""
-    for path in misplaced_folders(folder.folder):
+    """Folders, and links to no file, that have the name of a file of the log."""
+    for path in misplaced(folder.folder):
         aside = free(path)
-        yield Repair(folder.partition, f"{path} is a folder", f"move it to {aside}", partial(move, path, aside))
+        yield Repair(folder.partition, f"{path} is {kind_of(path)}", f"move it to {aside}", partial(move, path, aside))
 
 
 def move(path: Path, aside: Path) -> None:

@@ -190,7 +190,10 @@ def inspection_at(path: Path) -> Inspection:
     """What is there; ConfigError where there are no logs."""
     from ottla.storage.inspection import find
 
-    return find(path)
+    found = find(path)
+    if found.whole:
+        found.topic_ids = topic_ids_in(path)
+    return found
 
 
 def files_of(paths: Iterable[Path]) -> Iterator[Path]:
@@ -205,7 +208,9 @@ def files_of(paths: Iterable[Path]) -> Iterator[Path]:
             continue
         inspection = find(path)
         for folder in [path, *inspection.folders] if inspection.whole else inspection.folders:
-            yield from sorted(file for file in folder.iterdir() if file.suffix in ALL or reader_of(file))
+            yield from sorted(
+                file for file in folder.iterdir() if file.is_file() and (file.suffix in ALL or reader_of(file))
+            )
 
 
 def check_indexes(files: Iterable[Path], as_json: bool) -> None:

@@ -121,5 +121,10 @@ def remedy(folder: Path) -> str:
 
 
 def folder_in_place(of: Path) -> OutOfServiceError:
-    """A folder has the name of a partition's file, which is given."""
-    return OutOfServiceError(f"{of} is a folder, where a file belongs; {remedy(of.parent)}")
+    """A folder, or a link to no file, has the name of a partition's file, which is given."""
+    return OutOfServiceError(f"{of} is {kind_of(of)}, where a file belongs; {remedy(of.parent)}")
+
+
+def kind_of(path: Path) -> str:
+    """What that is which should be a file."""
+    return "a folder" if path.is_dir() else "a link that leads nowhere" if path.is_symlink() else "no file"

@@ -7,6 +7,7 @@ log is read again anyway.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -68,8 +69,10 @@ class IndexFile:
             return  # as most flushes of a small log
         try:
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
-        except IsADirectoryError:
-            return self._tell_of_folder()  # The log has all of it: no flush and no stop fails for that.
+        except OSError as error:
+            if error.errno not in (errno.EISDIR, errno.ELOOP):
+                raise
+            return self._tell_of_no_file()  # The log has all of it: no flush and no stop fails for that.
         try:
             self._synced = -1
             with SAVING:
@@ -81,13 +84,13 @@ class IndexFile:
         finally:
             os.close(fd)
 
-    def _tell_of_folder(self) -> None:
+    def _tell_of_no_file(self) -> None:
         if not self._told:
             LOG.error(
-                "%s is a folder, where a file belongs: the index is kept nowhere, and each start finds it in the log again; "
-                "stop the broker and have ottla log repair move the folder aside",
-                self.path,
-            )
+                "%s is %s, where a file belongs: the index is kept nowhere, and each start finds it in the log again; "
+                "stop the broker and have ottla log repair move it aside",
+                self.path, "a folder" if self.path.is_dir() else "a link that leads nowhere",
+            )  # fmt: skip
         self._told = True
 
     def _write(self, fd: int, columns: list[array[int]]) -> None:

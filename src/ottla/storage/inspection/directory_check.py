@@ -6,9 +6,10 @@ import fcntl
 import os
 import struct
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
 from ottla.errors import ConfigError
 from ottla.model import INT64_MAX
@@ -17,7 +18,7 @@ from ottla.storage.directory.data_directory import CLEANER_OFFSETS
 from ottla.storage.directory.directory_lock import FILE_NAME as LOCK_NAME
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets
-from ottla.storage.inspection.fault import Fault
+from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.partition_check import PartitionCheck, Progress
 from ottla.storage.inspection.quick_check import quick_faults
 from ottla.storage.inspection.state_files import read_checkpoint, reader_of, state_files
@@ -36,6 +37,8 @@ class Inspection:
     whole: bool
     """Whether this is a data directory rather than a single partition's folder."""
     live: bool
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    """What the cluster's metadata say of topics, as far as somebody has read it."""
 
     @property
     def size_bytes(self) -> int:
@@ -53,6 +56,7 @@ class Inspection:
                 check.run(progress)
                 check.note_missing(compacted=compacted(folder.absolute().name))
                 check.note_beginning(began(folder.absolute().name))
+                check.note_identity(self._topic_id(folder))
             except FileNotFoundError:
                 if not self.live:
                     raise
@@ -61,6 +65,10 @@ class Inspection:
             yield check
         if self.whole:
             yield self._own_files(ends)
+
+    def _topic_id(self, folder: Path) -> UUID | None:
+        partition = partition_of(folder.absolute().name)
+        return None if partition is None else self.topic_ids.get(partition.topic)
 
     @property
     def was_closed(self) -> bool:
@@ -89,7 +97,19 @@ class Inspection:
                 check.faults.append(Fault(path, str(error)))
         if not check.faults and not self.live:
             check.faults += lost_records(self.path / RECOVERY_POINTS, ends)
+            self._note_gone(check)
         return check
+
+    def _note_gone(self, check: PartitionCheck) -> None:
+        """Tell of logs that have no folder: a fault where all was closed in order, else a deletion may have been under way."""
+        for partition, offset in read_offsets(self.path / RECOVERY_POINTS).items():
+            folder = self.path / str(partition)
+            if folder.is_dir():
+                continue
+            if self.was_closed:
+                check.faults.append(Fault(folder, f"is gone, though there was a log in it up to offset {offset}"))
+            else:
+                check.notes.append(Note(folder, "is gone, unless its topic was being deleted; a start tells"))
 
 
 def flushed_in(directory: Path) -> Callable[[str], int]:

@@ -6,11 +6,14 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
 from ottla.errors import CorruptRecordError
+from ottla.kafka_id import text_of
 from ottla.model import INT32_MAX, INT64_MAX
 from ottla.records.batch import BatchHeader
 from ottla.records.columns import decode
+from ottla.storage.batches.damage import kind_of
 from ottla.storage.batches.walk import Batch, Gap, walk
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.inspection.fault import Fault, Note
@@ -21,7 +24,7 @@ from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
 from ottla.storage.segments.beginning import lost_beginning
 from ottla.storage.segments.gaps import missing_offsets
-from ottla.storage.segments.log_folder import LOG_NAME
+from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, misplaced, read_topic_id
 
 Progress = Callable[[int], None]
 """Is told how many bytes more have been read."""
@@ -62,7 +65,8 @@ class PartitionCheck:
     def run(self, progress: Progress) -> None:
         """Read everything; what retention deletes meanwhile is passed over."""
         self._replay = Replay(self.folder, self.flushed)
-        names = sorted(name for name in os.listdir(self.folder) if LOG_NAME.fullmatch(name))
+        self.faults += faults_of_kind(self.folder)
+        names = segment_names(self.folder)
         for number, name in enumerate(names):
             try:
                 self._segment(self.folder / name, last=number + 1 == len(names), progress=progress)
@@ -90,6 +94,8 @@ class PartitionCheck:
         layout = self._batches(path, base_offset, growing, last, progress)
         for suffix, check in INDEX_CHECKS.items():
             index = path.with_suffix(suffix)
+            if os.path.lexists(index) and not index.is_file():
+                continue  # which is told
             try:
                 self.faults += check(index, base_offset, layout, growing=growing)
             except FileNotFoundError:
@@ -148,6 +154,16 @@ class PartitionCheck:
         lost = lost_beginning(self.folder, noted, self.start_offset)
         if lost is not None:
             self.faults.append(Fault(lost.file, lost.reason, offset=lost.offset))
+
+    def note_identity(self, topic_id: UUID | None) -> None:
+        """Tell where the folder says that it is of another topic than that which bears its name."""
+        try:
+            found = read_topic_id(self.folder)
+        except (OSError, ValueError):
+            return  # which is told
+        if topic_id is not None and found not in (None, topic_id):
+            reason = f"the folder is of topic id {text_of(found)}, the cluster's metadata say {text_of(topic_id)}"
+            self.faults.append(Fault(self.folder / METADATA_FILE, reason))
 
     def _out_of_order(self, path: Path, batch: Batch, base_offset: int) -> Fault | None:
         """The offset of a batch is not in its CRC; of two that contradict each other the one that leapt is wrong."""
@@ -231,6 +247,17 @@ class PartitionCheck:
             self.faults += self._replay.missing_in(path, base_offset)
         except (OSError, ValueError):
             pass  # It went meanwhile, or is told to be damaged.
+
+
+def segment_names(folder: Path) -> list[str]:
+    """The files of records in a folder, in order."""
+    return sorted(path.name for path in folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file())
+
+
+def faults_of_kind(folder: Path) -> Iterator[Fault]:
+    """Folders, and links that lead nowhere, where files belong."""
+    for path in misplaced(folder):
+        yield Fault(path, f"is {kind_of(path)}, where a file belongs; ottla log repair moves it aside")
 
 
 def whole(file: OpenFile, *, growing: bool) -> Iterator[Batch | Gap]:

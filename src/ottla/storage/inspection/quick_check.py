@@ -10,8 +10,8 @@ from ottla.errors import CorruptRecordError
 from ottla.storage.batches.scan import scan
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.inspection.fault import Fault
+from ottla.storage.inspection.partition_check import faults_of_kind, segment_names
 from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
-from ottla.storage.segments.log_folder import LOG_NAME
 
 HEADER_BLOCK = 4096
 """Bytes that are read for each header: of large batches the records are passed over."""
@@ -22,7 +22,8 @@ def quick_faults(folder: Path, *, settled: bool) -> Iterator[Fault]:
 
     Unless it is `settled` what ends the last segment may be torn: it is being written, or a start will cut it off.
     """
-    names = sorted(name for name in os.listdir(folder) if LOG_NAME.fullmatch(name))
+    yield from faults_of_kind(folder)
+    names = segment_names(folder)
     for name in names[:-1]:
         yield from faults_of(folder / name, first_only=True, settled=True)
     for name in names[-1:]:

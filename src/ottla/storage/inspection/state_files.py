@@ -7,6 +7,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any
 
+from ottla.kafka_id import id_of
 from ottla.records.crc32c import crc32c
 from ottla.storage.files.checkpoint import read_rows
 from ottla.storage.producers.producer_snapshot import CHECKED_FROM, ENTRY, HEAD, VERSION
@@ -83,6 +84,15 @@ def read_properties(path: Path) -> list[dict[str, Any]]:
     return [pairs]
 
 
+def read_identity(path: Path) -> list[dict[str, Any]]:
+    """The pairs of a `partition.metadata`; ValueError where they name no topic."""
+    (pairs,) = read_properties(path)
+    if "topic_id" not in pairs:
+        raise ValueError("the file has no topic_id")
+    id_of(pairs["topic_id"])
+    return [pairs]
+
+
 READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
     ".snapshot": read_snapshot,
     ".txnindex": read_aborted,
@@ -91,7 +101,7 @@ READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
     "log-start-offset-checkpoint": read_checkpoint,
     "replication-offset-checkpoint": read_checkpoint,
     "cleaner-offset-checkpoint": read_checkpoint,
-    "partition.metadata": read_properties,
+    "partition.metadata": read_identity,
     "meta.properties": read_properties,
 }
 """By name or suffix."""

@@ -39,7 +39,7 @@ from ottla.storage.recovery.log_loader import LogLoader, Recovery, recover_from
 from ottla.storage.recovery.producer_recovery import ProducerRecovery, begin_recovery, recover_producers
 from ottla.storage.recovery.transaction_check import aborted_transactions
 from ottla.storage.segments.beginning import lost_beginning, note_deleted
-from ottla.storage.segments.log_folder import find_segments, misplaced_folders, remove_folder
+from ottla.storage.segments.log_folder import find_segments, remove_folder
 from ottla.storage.segments.retention import deletable
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import SegmentList
@@ -106,7 +106,7 @@ class Log(LogEnd):
             found = log._resume(recovery_point, now_ms) if clean else log._recover(recovery_point, now_ms)
             log.producers, log._snapshots.latest = found.state, found.latest
         except IsADirectoryError as error:
-            raise folder_in_place(next(iter(misplaced_folders(directory)), directory)) from error
+            raise folder_in_place(Path(error.filename or directory)) from error
         except OSError as error:
             raise storage_error(f"cannot open the log in {directory}", error) from error
         active = log.segments[-1]

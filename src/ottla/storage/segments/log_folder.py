@@ -8,18 +8,22 @@ import re
 import shutil
 import uuid
 from bisect import bisect_right
+from collections.abc import Iterable
 from pathlib import Path
 
 from ottla.kafka_id import id_of, text_of
 from ottla.model import TopicPartition
-from ottla.storage import leader_epochs
 from ottla.storage.files.durable import replace_file, sync_path
 from ottla.storage.segments import swap
 
 METADATA_FILE = "partition.metadata"
 LOG_NAME = re.compile(r"\d{20}\.log")
-FILE_NAME = re.compile(r"\d{20}\.(log|index|timeindex|txnindex|snapshot)|leader-epoch-checkpoint")
-"""What the log of a partition has beside its identity."""
+FILE_NAME = re.compile(
+    r"\d{20}\.((log|index|timeindex|txnindex)(\.(cleaned|swap|deleted|tmp))?|snapshot)|leader-epoch-checkpoint"
+)
+"""What the log of a partition has beside its identity, and what a crash leaves."""
+REPLACEABLE = (".index", ".timeindex")
+"""What a log does without: it is found in the batches at each start."""
 PARTITION_NAME = re.compile(r"(.+)-(\d+)")
 DELETED_NAME = re.compile(r".+-\d+\.[0-9a-f]{32}-delete")
 LEFTOVERS = (".deleted", ".tmp")
@@ -31,8 +35,7 @@ NAME_BYTES = 255
 def find_segments(directory: Path) -> dict[int, int]:
     """Sizes of the segments by base offset, in order; what a crash left half done is removed."""
     names = {entry.name: entry for entry in os.scandir(directory)}
-    if (epochs := names.get(leader_epochs.FILE_NAME)) is not None and epochs.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), epochs.path)  # which is read much later
+    ensure_files(names.values())
     if swap.recover(directory, names):
         names = {entry.name: entry for entry in os.scandir(directory)}
     for name in names:
@@ -43,9 +46,21 @@ def find_segments(directory: Path) -> dict[int, int]:
     return {int(name[:20]): names[name].stat().st_size for name in logs}
 
 
-def misplaced_folders(directory: Path) -> list[Path]:
-    """Folders that have the name of a file of the log."""
-    return sorted(path for path in directory.iterdir() if FILE_NAME.fullmatch(path.name) and path.is_dir())
+def ensure_files(entries: Iterable[os.DirEntry[str]]) -> None:
+    """IsADirectoryError where what the log cannot do without is a folder, or a link to no file: much of it is read long after."""
+    for entry in entries:
+        if FILE_NAME.fullmatch(entry.name) and not entry.name.endswith(REPLACEABLE) and not is_file(entry):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), entry.path)
+
+
+def is_file(entry: os.DirEntry[str]) -> bool:
+    """Asks the system only about links; one that leads to itself is an error to `DirEntry`."""
+    return os.path.isfile(entry.path) if entry.is_symlink() else entry.is_file()
+
+
+def misplaced(directory: Path) -> list[Path]:
+    """What has the name of a file of the log and is none: folders, and links that lead nowhere."""
+    return sorted(path for path in directory.iterdir() if FILE_NAME.fullmatch(path.name) and not path.is_file())
 
 
 def has_segments(directory: Path) -> bool:

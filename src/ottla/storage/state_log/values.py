@@ -23,9 +23,11 @@ def values_in(folder: Path) -> Iterator[bytes]:
         try:
             yield from read_state(folder, SnapshotId(int(match[1]), int(match[2]))).values
             break
-        except CorruptRecordError:
+        except (CorruptRecordError, OSError):
             continue
     for name in filter(LOG_NAME.fullmatch, names):
+        if not (folder / name).is_file():
+            continue
         file = OpenFile(folder / name, read=True)
         for found in walk(file, 0, os.fstat(file.fileno()).st_size):
             if isinstance(found, Batch) and not found.header.is_control:
