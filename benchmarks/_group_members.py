@@ -57,6 +57,9 @@ def kafka_python(member: Member, over: list[int]) -> None:
     import kafka
 
     consumer = kafka.KafkaConsumer(member.topic, **member.settings())
+    # A leader of kafka-python 3.0.12 that hears of its topic after the first rebalance joins again, and where that outlasts
+    # a poll it is lost: it has nothing and sends no heartbeat. `interop.group_member.learn` tells more.
+    consumer.partitions_for_topic(member.topic)
     while not over:
         fetched = consumer.poll(WAIT_MS, max_records=MOST)
         member.note([record.value for records in fetched.values() for record in records])
