@@ -72,6 +72,28 @@ def test_a_first_segment_that_is_gone_is_told_of_and_the_rest_is_served(
         directory.close(clean=clean)
 
 
+def test_a_beginning_that_goes_before_the_first_checkpoint_is_missed_too(tmp_path: Path) -> None:
+    directory, log = opened(tmp_path)
+    for _ in range(6):
+        append(log, b"a")
+    directory.close(clean=False)
+    lose_first(log.directory)
+    (fault,) = (each for each in faults(tmp_path) if "nobody deleted them" in each.reason)
+    assert fault.offset == 0
+    log = opened(tmp_path)[1]
+    assert (log.start_offset, log.bases[0], log.lost is None) == (0, 2, False)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_of_a_log_that_is_older_than_the_files_that_tell_nothing_is_said(tmp_path: Path, gone: bool) -> None:
+    lose_first(filled(tmp_path))
+    for name in (STARTS, "recovery-point-offset-checkpoint"):
+        (tmp_path / name).unlink()
+        if not gone:
+            (tmp_path / name).write_text("damaged")
+    assert opened(tmp_path)[1].lost is None
+
+
 def test_whoever_deletes_the_records_that_are_gone_has_a_log_like_any_other(tmp_path: Path) -> None:
     lose_first(filled(tmp_path))
     directory, log = opened(tmp_path)

@@ -453,6 +453,8 @@ class DataDirectory:
         for entry in os.scandir(self.path):
             if DELETED_NAME.fullmatch(entry.name):
                 shutil.rmtree(entry.path, ignore_errors=True)
+        if not self.logs():
+            self._checkpoints.begin()
         self.futures.find()
         mark = self.path / CLEAN_SHUTDOWN
         self.clean = mark.exists()

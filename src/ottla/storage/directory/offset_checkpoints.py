@@ -6,12 +6,13 @@ never put in the place of a newer one.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Lock
 
 from ottla.model import TopicPartition
-from ottla.storage.files.checkpoint import read_offsets, write_offsets
+from ottla.storage.files.checkpoint import read_offsets, text_of, write_offsets
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log import Log
 
@@ -28,6 +29,8 @@ class OffsetCheckpoints:
         self.start_offsets = read_offsets(path / START_OFFSETS)
         self._of_all = self.recovery_points.keys() <= self.start_offsets.keys()
         self._path = path
+        self._tells = bool(self.start_offsets) or is_text(path / START_OFFSETS, text_of(()))
+        """Whether there is a whole file of where logs begin, so that one that it does not tell of was made since."""
         self._checkpointed = {*self.recovery_points, *self.start_offsets}
         """Partitions of which the files may tell."""
         self._starts: dict[TopicPartition, int] | None = None
@@ -42,11 +45,24 @@ class OffsetCheckpoints:
         self.start_offsets[partition] = log.start_offset
 
     def noted_start(self, partition: TopicPartition) -> int | None:
-        """Where a log is sure to have begun when the files were written; None where they do not tell that.
+        """Where a log is sure to have begun when the files were written, or was made; None where they do not tell that.
 
         Kafka tells only of logs from which records were deleted, and of those it may tell too late: its file is without others.
         """
-        return self.start_offsets.get(partition) if self._of_all else None
+        return self.start_offsets.get(partition, 0 if self._tells else None) if self._of_all else None
+
+    def begin(self) -> None:
+        """In a directory without logs: have files that tell of none, so that it is known of each that it was made later.
+
+        They are not forced to the disk: where a loss of power takes them, less is known.
+        """
+        try:
+            for name in (START_OFFSETS, RECOVERY_POINTS):
+                if not (self._path / name).exists():
+                    write_offsets(self._path / name, {}, sync=False)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise  # A full disk must not keep a broker from starting.
 
     def remove(self, partition: TopicPartition) -> None:
         self.recovery_points.pop(partition, None)
@@ -90,3 +106,11 @@ class OffsetCheckpoints:
                 self._written = turn
 
         return write
+
+
+def is_text(path: Path, text: str) -> bool:
+    """Whether a file is there and has just that text."""
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
