@@ -19,6 +19,7 @@ import pytest
 from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.errors import CorruptRecordError
 from ottla.model import TopicPartition
+from ottla.records.batch import iter_headers
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import append, open_log
@@ -152,3 +153,31 @@ def test_no_entry_of_an_index_hides_a_record_where_a_bit_of_it_is_flipped(tmp_pa
                 follows = {each: true[each] for each in true if offset <= each < answer.next_offset}
                 assert answer.next_offset > offset
                 assert answer.rows == follows, (path.name, position, offset)
+
+
+def thinned(log: Log) -> None:
+    """What compaction leaves of a closed log: of each segment but the last the batches with an odd offset, in their places."""
+    for segment in log.segments[:-1]:
+        data = segment.path.read_bytes()
+        kept = [each for each in iter_headers(data) if each[1].base_offset % 2]
+        segment.path.write_bytes(b"".join(data[at : at + header.size_bytes] for at, header in kept))
+        for kind in (".index", ".timeindex"):
+            segment.beside(kind).unlink()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_damaged_batch_beside_what_compaction_took_keeps_no_reader_searching_for_ever(
+    tmp_path: Path, clean: bool
+) -> None:
+    log = open_log(tmp_path / "whole" / "t-0", SMALL)
+    for number in range(24):
+        append(log, b"value %d" % number)
+    log.close()
+    assert len(log.segments) > 2
+    thinned(log)
+    options = {"clean": clean, "recovery_point": log.end_offset if clean else 0}
+    true = truth(open_log(log.directory, SMALL, **options), committed=False)
+    path = log.segments[1].path
+    for position, header in iter_headers(path.read_bytes()):
+        folder = flipped(log.directory, tmp_path / "flipped" / "t-0", path, position + header.size_bytes - 1, 3)
+        assert_true_or_told(open_log(folder, SMALL, **options), true, committed=False)

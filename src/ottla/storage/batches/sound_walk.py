@@ -96,6 +96,8 @@ def sound_walk(file: HasFileno, position: int, end: int, expected: int, bounds: 
     window = Window(file, end, BLOCK_BYTES)
     held: Found | None = None
     """The last batch, which counts once the next one fits to it."""
+    ended = expected
+    """Where the batch before it ended."""
     while position < end:
         header = fitting(window, position, end, expected, bounds) or (
             None if bounds.grows else behind_gap(window, held, position, end, expected, bounds)
@@ -103,7 +105,7 @@ def sound_walk(file: HasFileno, position: int, end: int, expected: int, bounds: 
         if header is not None:
             if held is not None:
                 yield held
-            held = Found(position, header)
+            held, ended = Found(position, header), expected
             expected = header.next_offset
             position += header.size_bytes
             continue
@@ -111,17 +113,17 @@ def sound_walk(file: HasFileno, position: int, end: int, expected: int, bounds: 
             if is_whole(window, held):
                 yield held
             else:
-                position, expected = held.position, held.header.base_offset
+                position, expected = held.position, ended
             held = None
         stretch, held = after_damage(file, position, end, expected, bounds)
         if stretch is not None:
             yield stretch
         if held is None:
             return
-        expected = held.header.next_offset
+        expected, ended = held.header.next_offset, held.header.base_offset
         position = held.position + held.header.size_bytes
     if held is not None:
-        yield held if bounds.ends(held.header) or is_whole(window, held) else last_damaged(held, end)
+        yield held if bounds.ends(held.header) or is_whole(window, held) else last_damaged(held, ended, end)
 
 
 def checked_walk(
@@ -147,9 +149,8 @@ def checked_walk(
         position = found.position + found.header.size_bytes
 
 
-def last_damaged(held: Found, end: int) -> Unsound:
-    """The last batch, whose CRC does not hold; what it says of its offsets may be wrong, too."""
-    first = held.header.base_offset
+def last_damaged(held: Found, first: int, end: int) -> Unsound:
+    """The last batch, whose CRC does not hold; what it says of its offsets may be wrong, too: they begin where the one before ended."""
     following = max(held.header.next_offset, first + 1)
     reason = "the CRC of the last batch is not that of its bytes"
     return Unsound(held.position, end - held.position, first, following, reason, at_end=True)

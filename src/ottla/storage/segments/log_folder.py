@@ -17,9 +17,10 @@ from ottla.storage.files.durable import replace_file, sync_path
 from ottla.storage.segments import swap
 
 METADATA_FILE = "partition.metadata"
-LOG_NAME = re.compile(r"\d{20}\.log")
+LOG_NAME = re.compile(r"0[0-8]\d{18}\.log")
+"""Of 20 digits that can be an offset: one that is larger names nothing."""
 FILE_NAME = re.compile(
-    r"\d{20}\.((log|index|timeindex|txnindex)(\.(cleaned|swap|deleted|tmp))?|snapshot)|leader-epoch-checkpoint"
+    r"0[0-8]\d{18}\.((log|index|timeindex|txnindex)(\.(cleaned|swap|deleted|tmp))?|snapshot)|leader-epoch-checkpoint"
 )
 """What the log of a partition has beside its identity, and what a crash leaves."""
 REPLACEABLE = (".index", ".timeindex")

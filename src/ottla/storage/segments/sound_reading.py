@@ -42,6 +42,7 @@ def looked_at(segment: Segment, offset: int, max_bytes: int) -> tuple[Stretch, i
     """A stretch that is sound and holds an offset, and where in it; None where nothing in the segment reaches that."""
     ground = segment.ground
     extent = min(segment.size, segment.own_position)
+    last = None
     while True:
         damage = ground.damaged(offset)
         if damage is not None:
@@ -59,6 +60,8 @@ def looked_at(segment: Segment, offset: int, max_bytes: int) -> tuple[Stretch, i
             if ended or stretch.stop - position >= max_bytes:
                 return stretch, position
             start = stretch.stop, stretch.next_offset
+        assert start != last, f"{segment.path}: nothing is found from {start} on for offset {offset}"
+        last = start
         look(segment, *start, offset, max_bytes)
 
 
