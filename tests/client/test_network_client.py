@@ -422,3 +422,22 @@ def test_a_broker_that_left_its_cluster_sends_the_client_back_to_its_first_addre
         story.poll()
         story.clock.advance(1)
     assert story.metadata.cluster.nodes.keys() == {BOOT.node_id}
+
+
+def test_brokers_that_are_lost_and_found_and_lost_again_are_told_of_once_in_a_while(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    story = Story()
+    story.poll(6)
+    begun = 0
+    for _ in range(3):
+        story.answers[MetadataRequest] = MetadataResponse(error_code=129)  # it is to begin again
+        story.metadata.request_update()
+        while story.metadata.cluster.nodes.keys() != {BOOT.node_id}:
+            story.poll(timeout=0.02)
+        begun += 1
+        del story.answers[MetadataRequest]
+        while story.metadata.cluster.nodes.keys() != {NODE.node_id}:
+            story.poll(timeout=0.02)
+    told = [line for line in caplog.messages if "beginning again" in line]
+    assert (begun, len(told)) == (3, 1)

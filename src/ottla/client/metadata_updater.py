@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ottla.client.network_client import NetworkClient
 
 LOG = logging.getLogger(__name__)
+QUIET_SECONDS = 10.0
+"""So long it is not told again that a client begins again, counted from the last time that it did."""
 
 
 class MetadataUpdater:
@@ -31,6 +33,7 @@ class MetadataUpdater:
         self._states = states
         self._client_id = client_id
         self._asking = False
+        self._began_again = -FOREVER
 
     def maybe_update(self, client: NetworkClient, now: float) -> float:
         """Ask where that is due; returns the seconds after which to look again."""
@@ -41,7 +44,7 @@ class MetadataUpdater:
             return wait
         node = client.least_loaded_node(now)
         if self._must_begin_again(client, node is None, now):
-            self._begin_again("no broker that was learnt answers")
+            self._begin_again("no broker that was learnt answers", now)
             node = client.least_loaded_node(now)
         if node is None:
             nodes = self._metadata.cluster.nodes
@@ -58,8 +61,16 @@ class MetadataUpdater:
             return True
         return self._metadata.unanswered_for(now) * 1000 > self._config.metadata_recovery_rebootstrap_trigger_ms
 
-    def _begin_again(self, why: str) -> None:
-        LOG.warning("[%s] %s: beginning again at bootstrap.servers", self._client_id, why)
+    def _begin_again(self, why: str, now: float) -> None:
+        """A warning says so, but not each time where brokers are lost and found and lost."""
+        again = now - self._began_again < QUIET_SECONDS
+        self._began_again = now
+        LOG.log(
+            logging.DEBUG if again else logging.WARNING,
+            "[%s] %s: beginning again at bootstrap.servers",
+            self._client_id,
+            why,
+        )
         self._metadata.rebootstrap()
 
     def _ask(self, client: NetworkClient, node: Node, now: float) -> None:
@@ -89,4 +100,4 @@ class MetadataUpdater:
         """A broker that has left its cluster says so (KIP-1102)."""
         told = response.message is not None and response.message.error_code == ErrorCode.REBOOTSTRAP_REQUIRED
         if told and self._config.metadata_recovery_strategy == "rebootstrap":
-            self._begin_again(f"node {response.node_id} asks for it")
+            self._begin_again(f"node {response.node_id} asks for it", response.received)
