@@ -30,6 +30,18 @@ Part = Literal["key", "value"]
 Fields = dict[str, Column]
 
 
+TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""How times are written: with all that a column of Spark's has, where its own formats leave out microseconds."""
+
+
+def in_json(one: Column, *, with_nulls: bool = True) -> Column:
+    """A column of parts as text; with nulls a reader is told of fields that have no value."""
+    return F.to_json(one, TIMES | {"ignoreNullFields": str(not with_nulls).lower()})
+
+
 def column(name: str) -> Column:
     """The column of this name, whatever is in the name."""
     return F.col("`" + name.replace("`", "``") + "`")

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.pipelines.model import Scalar
-from ottla.pipelines.rows import beside
+from ottla.pipelines.rows import TIMES, beside
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.surroundings import How, Surroundings
 
@@ -34,4 +34,5 @@ class FilesSink(Sink):
         writer = how.writer(frame.drop(*beside(frame))).format(self.format)
         if self.partition_by:
             writer = writer.partitionBy(*self.partition_by)
-        return writer.options(**around.options(self.options)).start(around.path(self.path))
+        times = {} if self.format == "parquet" else TIMES
+        return writer.options(**times | around.options(self.options)).start(around.path(self.path))

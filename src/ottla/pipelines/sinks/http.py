@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.pipelines.address import shown
 from ottla.pipelines.http_calls import WebUrl, call
-from ottla.pipelines.rows import column, values
+from ottla.pipelines.rows import column, in_json, values
 from ottla.pipelines.sinks.batches import start_batches
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.surroundings import How, Surroundings
@@ -43,7 +43,7 @@ class HttpSink(Sink):
 
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
         whole = F.struct(*map(column, values(frame)))
-        rows = frame.select(F.to_json(whole, {"ignoreNullFields": "false"}).alias(JSON))
+        rows = frame.select(in_json(whole).alias(JSON))
         headers = {name: around.resolve(value) for name, value in self.headers.items()}
         to = Sender(around.resolve(self.url), self.method, headers, self.batch_max_rows, self.timeout_ms)
         return start_batches(rows, how, to.of, whole=False)

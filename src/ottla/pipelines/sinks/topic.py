@@ -12,16 +12,13 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringTy
 
 from ottla.errors import ConfigError
 from ottla.pipelines.model import Scalar, with_options
-from ottla.pipelines.rows import HEADERS, KEY, TOMBSTONE, TOPIC, WHOLE, column, is_whole, known, needed, values
+from ottla.pipelines.rows import HEADERS, KEY, TOMBSTONE, TOPIC, WHOLE, column, in_json, is_whole, known, needed, values
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.surroundings import How, Surroundings
 from ottla.spark.options import SinkOptions
 from ottla.spark.sink.write_stream import write_stream
 
 OURS = {"kafka", "topic", "dead_letter_topic", "query_id", "batch_id", "delivery_guarantee"}
-
-WITH_NULLS = {"ignoreNullFields": "false"}
-"""A field that is null is in the object: a reader is to know that it is there."""
 
 
 class TopicSinkBase(Sink):
@@ -100,7 +97,7 @@ class TopicSinkBase(Sink):
         form = self.value_format or ("raw" if is_whole(frame) and plain else "json")
         if form == "json":
             whole = is_whole(frame) and isinstance(kind, StructType | ArrayType | MapType)
-            return F.to_json(column(WHOLE) if whole else F.struct(*map(column, names)), WITH_NULLS)
+            return in_json(column(WHOLE) if whole else F.struct(*map(column, names)))
         if len(names) > 1:
             raise ConfigError(
                 f"valueFormat {form} is for one column, and there are {', '.join(names)}; make one of them"
@@ -118,7 +115,7 @@ def bytes_of(one: Column, kind: DataType) -> Column:
     """A column as text or bytes: what is made of parts is JSON, all else its text."""
     if isinstance(kind, StringType | BinaryType):
         return one
-    return F.to_json(one, WITH_NULLS) if isinstance(kind, StructType | ArrayType | MapType) else one.cast("string")
+    return in_json(one) if isinstance(kind, StructType | ArrayType | MapType) else one.cast("string")
 
 
 TopicSink: type[Any] = with_options(TopicSinkBase, SinkOptions, OURS, "TopicSink")

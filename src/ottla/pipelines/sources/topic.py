@@ -12,7 +12,7 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 
 from ottla.errors import ConfigError
 from ottla.pipelines.model import Scalar, with_options
-from ottla.pipelines.rows import BESIDE, FAILED, HEADER, HEADERS, KEY, RECORD, TOMBSTONE, failed
+from ottla.pipelines.rows import BESIDE, FAILED, HEADER, HEADERS, KEY, RECORD, TOMBSTONE, failed, in_json
 from ottla.pipelines.sources.schema_files import mistaken
 from ottla.pipelines.sources.source import Source
 from ottla.pipelines.sources.written_schema import checked
@@ -144,7 +144,7 @@ def as_rows(frame: DataFrame, *more: Column) -> DataFrame:
 def record_of(frame: DataFrame) -> Column:
     """The record as it came, in one column."""
     plain = isinstance(frame.schema["key"].dataType, BinaryType | StringType)
-    key = F.col("key") if plain else F.to_json(F.col("key"))
+    key = F.col("key") if plain else in_json(F.col("key"), with_nulls=False)
     value = F.col(RAW) if RAW in frame.columns else F.col("value")
     there = (F.col(name) for name in ("topic", "partition", "offset", "headers"))
     return F.struct(key.cast("binary").alias("key"), value.cast("binary").alias("value"), *there)

@@ -25,7 +25,7 @@ from ottla.errors import ConfigError
 from ottla.pipelines.address import shown
 from ottla.pipelines.databases.database import Database
 from ottla.pipelines.databases.url import DatabaseUrl, database_of
-from ottla.pipelines.rows import column
+from ottla.pipelines.rows import column, in_json
 from ottla.pipelines.sinks.batches import start_batches
 from ottla.pipelines.sinks.database.statements import Statements
 from ottla.pipelines.sinks.database.table_writer import TableWriter
@@ -142,7 +142,7 @@ def types_of(database: Database, rows: DataFrame, key: Sequence[str]) -> list[st
 def written(one: Column, kind: DataType, is_sqlite: bool) -> Column:
     """What a database has no type for, as text: parts of JSON, and SQLite times and decimals."""
     if isinstance(kind, PARTS):
-        return F.to_json(one)
+        return in_json(one, with_nulls=False)
     if is_sqlite and isinstance(kind, TimestampType | TimestampNTZType):
         return F.date_format(one, "yyyy-MM-dd HH:mm:ss.SSSSSS")
     if is_sqlite and isinstance(kind, DateType | DecimalType):

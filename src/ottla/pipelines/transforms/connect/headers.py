@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, StringType
 
-from ottla.pipelines.rows import HEADER, HEADERS, column, fields_of, known, types_of, with_fields
+from ottla.pipelines.rows import HEADER, HEADERS, column, fields_of, in_json, known, types_of, with_fields
 from ottla.pipelines.transforms.connect.cast import as_type
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform, Names
 
@@ -57,7 +57,7 @@ def header(name: str, value: Column, kind: DataType) -> Column:
     """A header; what is not bytes is text, and what is made of parts is JSON."""
     if not isinstance(kind, BinaryType):
         parts = kind.typeName() in ("struct", "array", "map")
-        value = (F.to_json(value) if parts else as_type(value, kind, "string")).cast("binary")
+        value = (in_json(value, with_nulls=False) if parts else as_type(value, kind, "string")).cast("binary")
     return F.struct(F.lit(name).alias("key"), value.alias("value"))
 
 
