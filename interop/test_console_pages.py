@@ -18,6 +18,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from interop.chromium import LOOKS, NARROW, PATIENCE_MS, WIDE, Look, audited, chromium, page_of
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from ottla.client.admin import ConfigResource
+from ottla.free_ports import free_port
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.broker.wire import Wire
 from tests.console.conftest import browser_of
@@ -28,12 +30,14 @@ SCRIPT = "<script>document.title = 'taken'</script><img src=x onerror=\"document
 LARGE_BYTES = 5_000_000
 MEMBERS = 500
 TOPICS = 10_000
+ATTEMPTS = 2_000
 IN_DOCS = {
     "console-tour-light-1280",
     "console-topic-light-1280",
     "console-xray-consumer-light-1280",
     "console-xray-broker-light-1280",
     "console-pipelines-light-1280",
+    "console-clients-light-1280",
 }
 
 
@@ -54,6 +58,7 @@ def cluster(traces: Path) -> Iterator[str]:
     with Broker(
         process=True,
         trace_folder=str(traces),
+        metrics_listen=f"127.0.0.1:{free_port()}",
         group_consumer_session_timeout_ms=600_000,
         group_consumer_max_session_timeout_ms=600_000,
     ) as broker:
@@ -64,6 +69,7 @@ def cluster(traces: Path) -> Iterator[str]:
 def fill(address: str) -> None:
     with Admin(bootstrap_servers=address) as admin, Producer(bootstrap_servers=address) as producer:
         admin.create_topics([NewTopic("orders", 3, configs={"retention.ms": "3600000"}), NewTopic("scripts", 1)])
+        admin.alter_configs({ConfigResource("client-metrics", "all"): {"metrics": "*", "interval.ms": 1000}})
         admin.create_topics([NewTopic("large", 1, configs={"max.message.bytes": "6000000"})])
         for number in range(30):
             producer.send("orders", json.dumps({"id": number, "card": "…"}).encode(), key=b"k%d" % (number % 5))
@@ -205,6 +211,23 @@ def brokers_with_their_answers(page: Page) -> None:
     expect(page.locator("table").last).to_contain_text("hands")
 
 
+def clients_that_push(page: Page) -> None:
+    """They push by the second, and the page is asked anew until two are there."""
+    for _ in range(ATTEMPTS):
+        shows(page, "#/clients", "Clients")
+        if page.get_by_role("link", name="hands").count() and page.get_by_role("link", name="eyes").count():
+            return
+        shows(page, "#/groups", "Groups")
+    raise AssertionError(page.locator("main").inner_text())
+
+
+def client_that_pushes(page: Page) -> None:
+    clients_that_push(page)
+    page.get_by_role("link", name="hands").click()
+    expect(page.locator("h1")).to_have_text("hands")
+    expect(page.locator("main")).to_contain_text("producer record send total")
+
+
 PAGES: dict[str, Callable[[Page], None]] = {
     "overview": lambda page: shows(page, "#/overview", "Overview"),
     "topics": lambda page: shows(page, "#/topics", "Topics"),
@@ -215,6 +238,8 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "transaction": lambda page: shows(page, "#/transaction/bills-1", "bills-1"),
     "pipelines": lambda page: shows(page, "#/pipelines", "Pipelines"),
     "brokers": brokers_with_their_answers,
+    "clients": clients_that_push,
+    "client": client_that_pushes,
     "xray": lambda page: shows(page, "#/xray", "X-ray"),
     "xray-consumer": looked_into,
     "xray-producer": looked_into_producer,

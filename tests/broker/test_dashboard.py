@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ottla import Admin, Broker, NewTopic, Producer
+from ottla import Admin, Broker, Consumer, NewTopic, Producer
 from ottla.broker.figures import of_controller
+from ottla.client.admin import ConfigResource
 from tests.broker.promql import names_in
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.test_metrics import address, broker, metrics
@@ -20,6 +21,7 @@ OF_PROMETHEUS = {"up"}
 """What Prometheus itself knows of each it asks."""
 PIPELINES = "kafka_connect_"
 """Which `tests/pipelines/manager/test_metrics.py` knows."""
+CLIENTS = "kafka_client_telemetry_"
 __all__ = ["address", "broker"]
 
 
@@ -39,7 +41,20 @@ def test_each_query_names_metrics_that_a_broker_has(asked: set[str], broker: Bro
         admin.create_topics([NewTopic("orders")])
         producer.send("orders", b"v").result()
         told = {name for name, *_ in metrics(address)}
-    assert {name for name in asked if not name.startswith(("kafka_raft_", PIPELINES))} <= told | OF_PROMETHEUS
+    assert {name for name in asked if not name.startswith(("kafka_raft_", PIPELINES, CLIENTS))} <= told | OF_PROMETHEUS
+
+
+def test_each_query_names_metrics_that_clients_push(asked: set[str], broker: Broker, address: str) -> None:
+    wanted = {name for name in asked if name.startswith(CLIENTS)}
+    with Admin(broker.client_settings()) as admin:  # before there are clients: they ask as they begin
+        admin.alter_configs({ConfigResource("client-metrics", "all"): {"metrics": "*", "interval.ms": 100}})
+    with (
+        Producer(broker.client_settings()) as producer,
+        Consumer(broker.client_settings(), group_id="g", auto_offset_reset="earliest") as consumer,
+    ):
+        producer.send("orders", b"v").result()
+        consumer.subscribe(["orders"])
+        eventually(lambda: (consumer.poll(0.01), wanted <= {name for name, *_ in metrics(address)})[1])
 
 
 def test_each_query_names_metrics_that_a_controller_has(asked: set[str], tmp_path: Path) -> None:

@@ -62,6 +62,8 @@ def app(
         "brokers": ("GET", lambda c, _: c.brokers()),
         "transactions": ("GET", lambda c, q: c.transactions(q.get("text", ""))),
         "transaction": ("GET", lambda c, q: c.transaction(text(q, "name"))),
+        "clients": ("GET", lambda c, q: c.clients(q.get("text", ""))),
+        "client": ("GET", lambda c, q: c.client(text(q, "instance"))),
         "fence": ("POST", lambda c, q: c.fence(text(q, "name"))),
         "traced": ("GET", lambda *_: traced.clients()),
         "groups": ("GET", lambda c, _: c.groups()),

@@ -244,7 +244,7 @@ function line(values) {
   return svg;
 }
 
-const pages = { overview, topics, topic, groups, group, transactions, transaction, pipelines, brokers, xray, tour };
+const pages = { overview, topics, topic, groups, group, transactions, transaction, pipelines, brokers, clients, client, xray, tour };
 
 /** A part of an address; somebody may have written one by hand, or cut it short. */
 function decoded(part) {
