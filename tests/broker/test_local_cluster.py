@@ -6,6 +6,7 @@ import fcntl
 import shutil
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
@@ -23,6 +24,7 @@ from ottla.coordination.quorum.voters import ReplicaKey
 from ottla.errors import ConfigError, ErrorCode, IllegalStateError, KafkaError, OttlaError
 from ottla.free_ports import HeldPorts, free_ports, held
 from ottla.properties import property_line, read_properties
+from ottla.protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from ottla.protocol.schema import Message
 from tests.broker.cluster_nodes import counted
 from tests.broker.wire import Wire
@@ -35,7 +37,7 @@ pytestmark = pytest.mark.xdist_group("local cluster")  # what they share is made
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Cluster() as cluster:
+    with Cluster(metrics_listen="127.0.0.1:0") as cluster:
         yield cluster
 
 
@@ -92,6 +94,32 @@ def test_each_broker_has_its_own_settings_changed_whoever_controls(cluster: Clus
 
 def set_on(admin: Admin, broker: ConfigResource) -> str | None:
     return admin.describe_configs([broker])[broker]["log.retention.ms"].value
+
+
+def wanted_by(cluster: Cluster) -> list[list[str]]:
+    """What each node asks a client to push."""
+    with ExitStack() as open_ones:
+        wires = [open_ones.enter_context(Wire(address)) for address in cluster.addresses.values()]
+        return [list(wire.ask(GetTelemetrySubscriptionsRequest()).requested_metrics) for wire in wires]
+
+
+@pytest.mark.behaviour("B8")
+def test_a_subscription_to_clients_metrics_is_known_to_each_node_also_to_one_that_was_away(cluster: Cluster) -> None:
+    subscription = ConfigResource("client-metrics", "all")
+    with Admin(cluster.client_settings(), enable_metrics_push=False) as admin:
+        admin.alter_configs({subscription: {"metrics": "*", "interval.ms": 100}})
+        eventually(lambda: wanted_by(cluster) == [["*"]] * 3)
+        with Producer(cluster.client_settings()) as producer:
+            instance_id, sender = producer.client_instance_id(), producer._core.parts.client.telemetry
+            told = sender.node_id
+            assert told is not None
+            cluster.kill(told)
+            producer.send("pushed", b"v").result(60)
+            eventually(lambda: sender.node_id not in (None, told))
+            assert producer.client_instance_id() == instance_id
+        admin.alter_configs({subscription: {"metrics": None, "interval.ms": None}})
+        cluster.start(told)
+        eventually(lambda: wanted_by(cluster) == [[]] * 3)
 
 
 def test_a_brokers_listener_answers_none_of_what_voters_ask_each_other(cluster: Cluster) -> None:
