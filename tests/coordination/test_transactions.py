@@ -170,6 +170,49 @@ def test_the_end_of_a_transaction_waits_until_the_one_before_is_ended() -> None:
     """)
 
 
+@pytest.mark.parametrize(("settled", "other", "state"), [("commit", "abort", "Commit"), ("abort", "commit", "Abort")])
+def test_who_wishes_for_the_other_end_hears_that_it_is_too_late_when_it_is_over(
+    settled: str, other: str, state: str
+) -> None:
+    play(f"""
+        init
+        record Empty 1/0 []
+        reply 1/0
+
+        add to=0
+        record Ongoing 1/0 [0]
+        reply ok
+
+        {settled}
+        record Prepare{state} 1/0 [0]
+        reply 1/0
+
+        {other} → reply CONCURRENT_TRANSACTIONS
+
+        marked
+        record Complete{state} 1/0 []
+        reply 1/0
+
+        {other} → reply INVALID_TXN_STATE
+
+        add to=0 v=2
+        record Ongoing 1/0 [0]
+        reply ok
+
+        {settled} v=2
+        record Prepare{state} 1/1 [0]
+        reply 1/1
+
+        {other} v=2 → reply CONCURRENT_TRANSACTIONS
+
+        marked
+        record Complete{state} 1/1 []
+        reply 1/1
+
+        {other} v=2 → reply INVALID_TXN_STATE
+    """)
+
+
 def test_a_new_producer_fences_the_old_one_and_its_transaction_is_aborted_first() -> None:
     play("""
         init

@@ -53,7 +53,7 @@ class EndAction(Enum):
     DONE = "done"
     """It has been ended like that: the wish came twice."""
     WAIT = "wait"
-    """It is being ended like that, or the one before it is still being ended."""
+    """It is being ended, or the one before it is: whether the wish is a right one is said when that is over, as Kafka's coordinator does."""
     WRONG = "wrong"
     """There is nothing to end, or it was ended the other way."""
     FENCED = "fenced"
@@ -68,8 +68,8 @@ ENDS_V1: Mapping[tuple[TransactionState, bool], EndAction] = {
     (TransactionState.ONGOING, COMMIT): EndAction.PREPARE,
     (TransactionState.ONGOING, ABORT): EndAction.PREPARE,
     (TransactionState.PREPARE_COMMIT, COMMIT): EndAction.WAIT,
-    (TransactionState.PREPARE_COMMIT, ABORT): EndAction.WRONG,
-    (TransactionState.PREPARE_ABORT, COMMIT): EndAction.WRONG,
+    (TransactionState.PREPARE_COMMIT, ABORT): EndAction.WAIT,
+    (TransactionState.PREPARE_ABORT, COMMIT): EndAction.WAIT,
     (TransactionState.PREPARE_ABORT, ABORT): EndAction.WAIT,
     (TransactionState.COMPLETE_COMMIT, COMMIT): EndAction.DONE,
     (TransactionState.COMPLETE_COMMIT, ABORT): EndAction.WRONG,
@@ -91,9 +91,9 @@ ENDS_V2: Mapping[tuple[TransactionState, bool, bool], EndAction] = {
     (TransactionState.ONGOING, ABORT, CURRENT): EndAction.PREPARE,
     (TransactionState.PREPARE_COMMIT, COMMIT, RETRY): EndAction.WAIT,
     (TransactionState.PREPARE_COMMIT, COMMIT, CURRENT): EndAction.WAIT,
-    (TransactionState.PREPARE_COMMIT, ABORT, RETRY): EndAction.WRONG,
+    (TransactionState.PREPARE_COMMIT, ABORT, RETRY): EndAction.WAIT,
     (TransactionState.PREPARE_COMMIT, ABORT, CURRENT): EndAction.WAIT,
-    (TransactionState.PREPARE_ABORT, COMMIT, RETRY): EndAction.WRONG,
+    (TransactionState.PREPARE_ABORT, COMMIT, RETRY): EndAction.WAIT,
     (TransactionState.PREPARE_ABORT, COMMIT, CURRENT): EndAction.WAIT,
     (TransactionState.PREPARE_ABORT, ABORT, RETRY): EndAction.WAIT,
     (TransactionState.PREPARE_ABORT, ABORT, CURRENT): EndAction.WAIT,
