@@ -11,7 +11,6 @@ shutdown. The log of the metadata is in the main one. A directory that is offlin
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from uuid import UUID
@@ -21,6 +20,7 @@ from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OfflineError, OutOfServiceError
 from ottla.storage.directory.clean_shutdown import NO_EPOCH
 from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.directory.homes import Homes
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.unusable import UnusableError
 from ottla.storage.files.storage_error import is_fatal, storage_error
@@ -56,10 +56,10 @@ class DataDirectories:
         self._fresh: set[TopicPartition] = set()
         """Partitions made in this run, so that they are in no directory that is not there."""
         self._lost: dict[TopicPartition, str] = {}
-        self._homes: dict[TopicPartition, list[DataDirectory]] = {}
+        self._homes = Homes()
         for each in others:
             for partition in each.logs():
-                self._homes.setdefault(partition, []).append(each)
+                self._homes.add(partition, each)
 
     # whose they are
 
@@ -113,16 +113,16 @@ class DataDirectories:
         """
         if partition.topic == STATE_TOPIC:
             return self.main
-        homes = self._homes.get(partition)
-        if homes is None:
-            homes = self._homes[partition] = [self._chosen(partition)]
-        elif len(homes) > 1:
-            homes = self._homes[partition] = [self._true_home(partition, homes)]
-        return homes[0]
+        homes = self._homes.of(partition)
+        if len(homes) == 1:
+            return homes[0]
+        home = self._true_home(partition, homes) if homes else self._chosen(partition)
+        self._homes.put(partition, home)
+        return home
 
     def settled(self, partition: TopicPartition) -> DataDirectory | None:
         """The directory that has a partition, if that is decided; unlike `place` this decides nothing."""
-        homes = self._homes.get(partition, ())
+        homes = self._homes.of(partition)
         return homes[0] if len(homes) == 1 else None
 
     def find(self, path: str) -> DataDirectory | None:
@@ -182,25 +182,22 @@ class DataDirectories:
         return named
 
     def _emptiest(self) -> DataDirectory:
-        return min(self.candidates(), key=self._counts().__getitem__)
+        return min(self.candidates(), key=self._homes.counts.__getitem__)
 
     def candidates(self) -> list[DataDirectory]:
         """Where new partitions may be put: none that is full or cordoned while there are others."""
         free = [each for each in self._online if each.directory_id not in self.cordoned] or self._online
         return [each for each in free if has_room(each)] or free
 
-    def _counts(self) -> Counter[DataDirectory]:
-        return Counter(each for homes in self._homes.values() for each in homes)
-
     def settle(self, partition: TopicPartition, home: DataDirectory) -> None:
         """A partition has moved there."""
-        self._homes[partition] = [home]
+        self._homes.put(partition, home)
 
     def _by_home(self, partitions: Sequence[TopicPartition]) -> dict[DataDirectory, list[TopicPartition]]:
         """Those that are anywhere, by the directories that have them."""
         found: dict[DataDirectory, list[TopicPartition]] = {}
         for partition in partitions:
-            for home in self._homes.get(partition, ()):
+            for home in self._homes.of(partition):
                 found.setdefault(home, []).append(partition)
         return found
 
@@ -211,7 +208,7 @@ class DataDirectories:
         if not is_fatal(error):
             return None
         if partition is not None:
-            homes = [self.main] if partition.topic == STATE_TOPIC else self._homes.get(partition, [])
+            homes = [self.main] if partition.topic == STATE_TOPIC else self._homes.of(partition)
             return homes[0] if len(homes) == 1 else None
         cause = error.__cause__ if isinstance(error, KafkaError) else error
         name = getattr(cause, "filename", None)
@@ -222,9 +219,9 @@ class DataDirectories:
         """Use it no more. What it had, and what is left to do for that in any thread."""
         self._online.remove(directory)
         self._offline[str(directory.path)] = why
-        gone = [partition for partition, homes in self._homes.items() if directory in homes]
+        gone = self._homes.inside(directory)
         for partition in gone:
-            del self._homes[partition]
+            self._homes.put(partition)
             self._lost[partition] = str(directory.path)
         return gone, directory.abandon()
 
@@ -252,7 +249,7 @@ class DataDirectories:
         """The folder that a partition has, or would have in the main directory."""
         if partition.topic == STATE_TOPIC:
             return self.main.folder(partition)
-        homes = self._homes.get(partition)
+        homes = self._homes.of(partition)
         return (homes[0] if homes else self.main).folder(partition)
 
     def open_log(
@@ -292,24 +289,22 @@ class DataDirectories:
             each.begin_anew(partitions)
         for partition in partitions:
             self._lost.pop(partition, None)
-            self._homes.pop(partition, None)
+            self._homes.put(partition)
         self._fresh.update(partitions)
 
     def make_way(self, partition: TopicPartition, topic_id: UUID) -> None:
-        homes = self._homes.get(partition, [])
-        for each in list(homes):
+        homes = self._homes.of(partition)
+        for each in homes:
             each.make_way(partition, topic_id)
-            if not each.folder(partition).exists() and not each.remembers(partition):
-                homes.remove(each)
-        if not homes:
-            self._homes.pop(partition, None)
+        kept = [each for each in homes if each.folder(partition).exists() or each.remembers(partition)]
+        self._homes.put(partition, *kept)
 
     def begin_deletion(self, partitions: Sequence[TopicPartition], topic_id: UUID | None = None) -> None:
         """As of one. What is in a directory that is offline goes when that is there again."""
         for home, found in self._by_home(partitions).items():
             home.begin_deletion(found, topic_id)
         for partition in partitions:
-            self._homes.pop(partition, None)
+            self._homes.put(partition)
             self._lost.pop(partition, None)
             self._fresh.discard(partition)
 
