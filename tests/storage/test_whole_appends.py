@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,17 +67,15 @@ def test_nothing_is_written_where_what_belongs_to_it_cannot_be_read(
     log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
     log.release()
 
-    def failing(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(self: Path, *arguments: Any, **more: Any) -> Any:
-            if self.name.endswith(name):
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            return real(self, *arguments, **more)
+    really = os.open
 
-        return call
+    def failing(path: Any, flags: int, *more: Any) -> int:
+        if str(path).endswith(name) and flags == os.O_RDONLY:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return really(path, flags, *more)
 
     with monkeypatch.context() as patch:
-        for reading in ("read_bytes", "read_text"):
-            patch.setattr(Path, reading, failing(getattr(Path, reading)))
+        patch.setattr(os, "open", failing)
         with pytest.raises(KafkaError, match="Input/output error"):
             end(log, B, commit=False)
     assert log.last_stable_offset == 4

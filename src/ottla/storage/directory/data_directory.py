@@ -466,13 +466,15 @@ class DataDirectory:
             sync_path(self.path)
 
     def _ensure_usable(self, partition: TopicPartition, folder: Path) -> None:
+        if folder.is_dir():
+            return
         if not folder.exists():
             if partition in self._checkpoints.recovery_points:
                 raise OutOfServiceError(
                     f"{folder} is gone, though there was a log in it: restore it from a backup; or, for the partition to "
                     f"begin anew, {remedy(folder)}"
                 )
-        elif not folder.is_dir():
+        else:
             raise OutOfServiceError(f"{folder} is a file, where the folder of {partition} belongs: move it away")
 
     def _ensure_segments(self, partition: TopicPartition, folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ottla.model import INT64_MAX, TopicPartition
 from ottla.storage.files.durable import replace_file
+from ottla.storage.files.whole_file import read_whole
 
 VERSION = "0"
 LOG = logging.getLogger(__name__)
@@ -19,7 +20,7 @@ def read_rows(path: Path) -> list[list[str]]:
     An empty file has none: Kafka leaves such of what it never had anything to write into.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_whole(path).decode().splitlines()
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is no text: it has byte 0x{error.object[error.start]:02x} at {error.start}") from None
     if not lines:

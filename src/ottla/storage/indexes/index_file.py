@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from ottla.storage.files.open_file import write_all
+from ottla.storage.files.whole_file import read_whole
 
 LOG = logging.getLogger(__name__)
 WORD_BYTES = 4
@@ -48,7 +49,7 @@ class IndexFile:
     def load(self) -> array[int] | None:
         """Every word of the file, None where it is missing or not a whole number of entries."""
         try:
-            data = self.path.read_bytes()
+            data = read_whole(self.path)
         except OSError:
             return None
         if len(data) % (self.words * WORD_BYTES):

@@ -17,6 +17,7 @@ from struct import Struct
 from ottla.errors import CorruptRecordError
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.open_file import write_all
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.indexes.aborting_segments import note_aborting, read_aborting
 from ottla.storage.indexes.index_file import SAVING
 from ottla.storage.producers.producer_state import AbortedTransaction
@@ -207,7 +208,7 @@ class TransactionIndex:
 
     def _load(self) -> bytearray:
         try:
-            rows = bytearray(self.path.read_bytes())
+            rows = bytearray(read_whole(self.path))
         except FileNotFoundError:
             self._noted = self._base in read_aborting(self.path.parent)
             self.believed = not self._noted

@@ -100,7 +100,8 @@ class Log(LogEnd):
         log = cls(directory, config)
         log.active_since_ms = now_ms
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            if not directory.is_dir():
+                directory.mkdir(parents=True, exist_ok=True)
             log._find(start_offset or 0)
             log.replicated = committed is not None
             found = log._resume(recovery_point, now_ms) if clean else log._recover(recovery_point, now_ms)

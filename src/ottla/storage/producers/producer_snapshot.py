@@ -18,6 +18,7 @@ from struct import Struct
 
 from ottla.errors import CorruptRecordError
 from ottla.records.crc32c import crc32c
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.producers.producer_entry import NONE, ProducerEntry, RememberedBatch
 
 LOG = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ def read_snapshot(directory: Path, offset: int, seen_ms: int) -> list[ProducerEn
     """The entries; None where the file is damaged, which is then removed: an earlier one and the log say as much."""
     path = snapshot_path(directory, offset)
     try:
-        return decode_snapshot(path.read_bytes(), seen_ms)
+        return decode_snapshot(read_whole(path), seen_ms)
     except CorruptRecordError as error:
         LOG.warning("%s is damaged (%s): the producers are found in the log again", path, error)
         path.unlink(missing_ok=True)

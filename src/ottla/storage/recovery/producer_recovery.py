@@ -39,7 +39,8 @@ class ProducerRecovery:
 
         With `indexing` the transaction indexes are given what they lack.
         """
-        self.state, self.start = restore(directory, limit, now_ms)
+        snapshots = snapshot_offsets(directory)
+        self.state, self.start = restore(directory, snapshots, limit, now_ms)
         self.latest = self.start
         """The offset of the latest snapshot."""
         self.indexed: Callable[[], IndexedAborts] = dict
@@ -49,7 +50,7 @@ class ProducerRecovery:
         self._directory = directory
         self._now_ms = now_ms
         self._indexing = indexing
-        remove_strays(directory, {*bases, self.start}, limit)
+        remove_strays(directory, snapshots, {*bases, self.start}, limit)
 
     def walk(self, segments: Sequence[Segment], *, whole: bool = True) -> None:
         """Take the batches of segments as far as they were noted: what concerns no transaction by its header alone.
@@ -181,10 +182,10 @@ def is_readable(segment: Segment, position: int, header: BatchHeader) -> bool:
     return True
 
 
-def restore(directory: Path, limit: int, now_ms: int) -> tuple[ProducerState, int]:
-    """The state of the latest good snapshot that is not above `limit`, and its offset; else nothing, at 0."""
+def restore(directory: Path, snapshots: Sequence[int], limit: int, now_ms: int) -> tuple[ProducerState, int]:
+    """The state of the latest good one of the snapshots that is not above `limit`, and its offset; else nothing, at 0."""
     state = ProducerState()
-    for offset in reversed(snapshot_offsets(directory)):
+    for offset in reversed(snapshots):
         entries = read_snapshot(directory, offset, now_ms) if offset <= limit else None
         if entries is not None:
             state.restore(entries)
@@ -194,7 +195,7 @@ def restore(directory: Path, limit: int, now_ms: int) -> tuple[ProducerState, in
 
 def open_transactions_at(directory: Path, segments: Sequence[Segment], offset: int) -> list[int]:
     """The first offsets of the transactions that are open at an offset, by what lies before it."""
-    state, start = restore(directory, offset, 0)
+    state, start = restore(directory, snapshot_offsets(directory), offset, 0)
     for segment in segments_from(segments, start):
         for found in headers(segment, start) if segment.base_offset < offset else ():
             if found.header.base_offset >= offset:
@@ -204,9 +205,9 @@ def open_transactions_at(directory: Path, segments: Sequence[Segment], offset: i
     return list(state.open)
 
 
-def remove_strays(directory: Path, keep: set[int], limit: int) -> None:
+def remove_strays(directory: Path, snapshots: Sequence[int], keep: set[int], limit: int) -> None:
     """Remove the snapshots that tell of what is not there any more, and those that no segment needs."""
-    for offset in snapshot_offsets(directory):
+    for offset in snapshots:
         if offset > limit or offset not in keep:
             snapshot_path(directory, offset).unlink(missing_ok=True)
 

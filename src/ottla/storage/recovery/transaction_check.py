@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ottla.errors import CorruptRecordError
 from ottla.storage.batches.sound_walk import Found, Unsound
 from ottla.storage.indexes.transaction_index import TransactionIndex
+from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery.lost_offsets import read_lost, with_lost
 from ottla.storage.recovery.producer_recovery import (
@@ -88,7 +89,7 @@ class Replayed(NamedTuple):
 def aborted_in(directory: Path, segments: Sequence[Segment], number: int, now_ms: int, look: Look) -> Replayed:
     """Read the batches of a segment, and those between it and the snapshot before it."""
     segment = segments[number]
-    state, start = restore(directory, segment.base_offset, now_ms)
+    state, start = restore(directory, snapshot_offsets(directory), segment.base_offset, now_ms)
     lost = read_lost(directory) if look is surely else ()
     found = Replayed([], set())
     for each in segments_from(segments[: number + 1], start):

@@ -14,6 +14,7 @@ from pathlib import Path
 from ottla.kafka_id import id_of, text_of
 from ottla.model import TopicPartition
 from ottla.storage.files.durable import replace_file, sync_path
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.segments import swap
 
 METADATA_FILE = "partition.metadata"
@@ -107,7 +108,7 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
     """The topic's id as `partition.metadata` keeps it; ValueError where the file is damaged."""
     path = directory / METADATA_FILE
     try:
-        text = path.read_bytes().decode("utf-8", "replace").strip("\0\n")
+        text = read_whole(path).decode("utf-8", "replace").strip("\0\n")
     except FileNotFoundError:
         return None
     if not text:
