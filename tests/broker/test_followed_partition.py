@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -18,7 +19,7 @@ from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.peers.peers import Peers
 from ottla.broker.replication.followed_partition import FollowedPartition, begin_to_follow
-from ottla.broker.replication.leader_fetcher import HELD_BACK_SECONDS, LeaderFetcher, Replica
+from ottla.broker.replication.leader_fetcher import HELD_BACK_SECONDS, MAX_WAIT_MS, LeaderFetcher, Replica
 from ottla.broker.replication.throttled_copies import FOLLOWER, ThrottledCopies
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
@@ -28,6 +29,7 @@ from ottla.coordination.replication.fetched import Append
 from ottla.kafka_id import id_of
 from ottla.model import INT64_MAX, TopicPartition
 from ottla.network.selector import Selector
+from ottla.protocol.messages.fetch import FetchRequest
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -263,3 +265,19 @@ def test_a_copy_that_takes_more_than_it_may_is_held_back_while_it_lags(
     house.fetcher._busy = False
     house.fetcher._go_on()
     assert (asked, copy.not_before) == ([], clock.monotonic() + HELD_BACK_SECONDS)
+
+
+def test_the_question_that_opens_the_session_is_answered_at_once_and_later_ones_wait(
+    house: House, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[FetchRequest] = []
+    really = house.fetcher._connection.ask
+
+    def overheard(question: Any) -> None:
+        asked.append(question.request)
+        really(question)
+
+    monkeypatch.setattr(house.fetcher._connection, "ask", overheard)
+    house.follow(wire)
+    house.until(lambda: len(asked) == 2)
+    assert [(each.session_epoch, each.max_wait_ms) for each in asked] == [(0, 0), (1, MAX_WAIT_MS)]

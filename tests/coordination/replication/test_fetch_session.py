@@ -37,6 +37,22 @@ def test_the_first_request_names_everything_and_the_next_what_has_changed() -> N
     assert (named(request := told(session, {A: 10, B: 7})), request.session_epoch) == ([], 2)
 
 
+def test_only_the_first_request_on_a_connection_wants_its_answer_at_once() -> None:
+    session = FollowerSession()
+    seen = [(session.epoch, session.is_patient)]
+    # Of a leader that keeps no session, or has no room for one, an answer at once would be wanted again and again.
+    for answer in (
+        FetchResponse(session_id=42),
+        FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND),
+        FetchResponse(session_id=0),
+    ):
+        session.answered(answer)
+        seen.append((session.epoch, session.is_patient))
+    session.lost_connection()
+    seen.append((session.epoch, session.is_patient))
+    assert seen == [(0, False), (1, True), (0, True), (0, True), (0, False)]
+
+
 def test_what_is_followed_no_more_is_taken_out() -> None:
     session = FollowerSession()
     told(session, {A: 0, B: 7})

@@ -171,7 +171,7 @@ class LeaderFetcher:
     def _fetch(self, address: Address) -> None:
         request = FetchRequest(
             replica_state=ReplicaState(self._me.node_id, self._me.epoch()),
-            max_wait_ms=MAX_WAIT_MS,
+            max_wait_ms=MAX_WAIT_MS if self._session.is_patient else 0,
             min_bytes=1,
             max_bytes=MAX_BYTES,
         )
@@ -261,14 +261,16 @@ class LeaderFetcher:
 
     def _lost(self, answer: FetchResponse | OttlaError) -> None:
         """The leader does not answer, or knows the session no more."""
-        self._session.lost()
         if isinstance(answer, OttlaError):
+            self._session.lost_connection()
             if not self._silent:
                 log.warning("broker %d, whose partitions are copied here, does not answer: %s", self._leader, answer)
             self._silent = True
-        elif answer.error_code in SESSION_ERRORS:
-            self._go_on()
-            return
+        else:
+            self._session.lost()
+            if answer.error_code in SESSION_ERRORS:
+                self._go_on()
+                return
         self._again_at(self._clock.monotonic() + LOST_SECONDS)
 
     def _heard(self) -> None:

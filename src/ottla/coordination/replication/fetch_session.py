@@ -35,6 +35,9 @@ class FollowerSession:
         self.session_id = NO_SESSION
         self.epoch = 0
         """What the next request says; 0 begins anew."""
+        self.is_patient = False
+        """Whether the leader may wait with its answer. Not with the first one on a connection: it names everything, and until the session
+        is there whatever becomes of any of it wakes a question about all. A leader that gives or keeps no session is asked patiently."""
         self._told: dict[Place, FetchPartition] = {}
         self._telling: dict[Place, FetchPartition] = {}
         self._left: set[Place] = set()
@@ -60,6 +63,7 @@ class FollowerSession:
 
     def answered(self, response: FetchResponse) -> None:
         """Go on with the session, if it is one."""
+        self.is_patient = True
         if response.error_code or response.session_id == NO_SESSION:
             self.lost()
             return
@@ -68,6 +72,11 @@ class FollowerSession:
         for place in self._forgetting:
             del self._told[place]
         self.epoch = 1 if self.epoch == INT32_MAX else self.epoch + 1
+
+    def lost_connection(self) -> None:
+        """The leader was not heard: it is asked anew, on another connection."""
+        self.lost()
+        self.is_patient = False
 
     def lost(self) -> None:
         """Nobody knows what the leader knows: tell everything again."""
