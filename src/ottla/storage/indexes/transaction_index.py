@@ -99,7 +99,9 @@ class TransactionIndex:
     def overlapping(self, offset: int, upper: int) -> tuple[list[AbortedTransaction], bool]:
         """Those with records from `offset` on and below `upper`, and whether later segments need not be asked."""
         rows = self.rows
-        found = []
+        found: list[AbortedTransaction] = []
+        if not rows:
+            return found, False
         for number in range(bisect_left(range(len(self)), offset, key=self._last), len(self)):
             transaction = AbortedTransaction(*ROW.unpack_from(rows, number * ROW.size)[1:])
             if transaction.first_offset < upper:
