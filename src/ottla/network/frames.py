@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 
 from ottla.errors import ProtocolError
-from ottla.network.frame_buffers import FrameBuffers
+from ottla.network.frame_buffers import LEAST_BYTES, FrameBuffers
 
 PREFIX = struct.Struct(">i")
 DIRECT_BYTES = 64 * 1024
@@ -45,11 +45,13 @@ class FrameSplitter:
 
     def feed(self, data: memoryview, frames: list[memoryview]) -> None:
         """Append the frames that `data` completes to `frames`; ProtocolError at a length that cannot be one."""
-        position = self._finish(data, frames)
+        position = 0 if self._frame is None and not self._prefix else self._finish(data, frames)
         end = len(data)
         while end - position >= 4:
-            length = self._checked(data[position : position + 4])
             start = position + 4
+            length: int = PREFIX.unpack_from(data, position)[0]
+            if length < 0 or length > self._max_frame_bytes:
+                raise ProtocolError(self._complaint(bytes(data[position:start]), length))
             position = start + length
             if position > end:
                 self._begin(length, data[start:])
@@ -101,7 +103,9 @@ class FrameSplitter:
             self._prefix += data[:position]
             if len(self._prefix) < 4:
                 return position
-            length = self._checked(self._prefix)
+            length = PREFIX.unpack(self._prefix)[0]
+            if length < 0 or length > self._max_frame_bytes:
+                raise ProtocolError(self._complaint(self._prefix, length))
             self._prefix = b""
             self._begin(length, data[:0])
         frame = self._frame
@@ -119,6 +123,8 @@ class FrameSplitter:
         self._write(self._frame, piece)
 
     def _copied(self, piece: memoryview) -> memoryview:
+        if len(piece) < LEAST_BYTES:
+            return memoryview(bytearray(piece))  # as most are, which nobody keeps
         buffer = self._buffers.try_allocate(len(piece))
         if buffer is None:
             buffer = bytearray(piece)
@@ -149,12 +155,6 @@ class FrameSplitter:
         if self._filled == self._length and self._frame is not None:
             frames.append(self._handed_out(self._frame, self._length))
             self._frame = None
-
-    def _checked(self, prefix: bytes | memoryview) -> int:
-        length: int = PREFIX.unpack(prefix)[0]
-        if 0 <= length <= self._max_frame_bytes:
-            return length
-        raise ProtocolError(self._complaint(bytes(prefix), length))
 
     def _complaint(self, prefix: bytes, length: int) -> str:
         if prefix in HTTP:
