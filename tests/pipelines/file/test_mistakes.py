@@ -22,6 +22,22 @@ CASES = {
     pipeline("{type: topic, topic: a, topicPattern: b}"): "3:3: source: give either topic or topicPattern",
     pipeline("{type: topic, topic: a, maxOffsetsPerTrigger: 0}"): "3:35: maxOffsetsPerTrigger = 0: must be at least 1",
     pipeline("{type: topic, topic: a, includeHeaders: maybe}"): "3:35: includeHeaders = 'maybe': must be true or false",
+    pipeline(
+        "{type: topic, topic: [a, 'b/c']}"
+    ): "3:25: 'b/c' is no name of a topic, which has letters, digits, dots, dashes and underscores, 249 at most",
+    pipeline(
+        sink="{type: topic, topic: ''}"
+    ): "5:23: '' is no name of a topic, which has letters, digits, dots, dashes and underscores, 249 at most",
+    pipeline(
+        more="errors: {tolerance: all, deadLetterTopic: a b}"
+    ): "6:28: deadLetterTopic: 'a b' is no name of a topic, which has letters, digits, dots, dashes and underscores, 249 at most",
+    pipeline(
+        "{type: topic, topic: a, bootstrap.servers: 'h:0'}"
+    ): "3:35: bootstrap.servers: 'h:0': write host:port, such as 127.0.0.1:9092",
+    pipeline(
+        sink="{type: topic, topic: a, bootstrap.servers: ','}"
+    ): "5:33: bootstrap.servers: is empty: write host:port, such as 127.0.0.1:9092",
+    "pipelines: {}\nsettings: {bootstrap.servers: [h, 'i:x']}": "2:12: bootstrap.servers: 'i:x': write host:port, such as 127.0.0.1:9092",
     pipeline("{type: topik}"): "3:3: unknown type of source 'topik'; did you mean 'topic'?",
     pipeline("{}"): "3:3: source needs the key 'type', one of topic, files, database, postgres-cdc, http, rate",
     pipeline("nothing"): "3:3: source = 'nothing': must be a mapping with the key 'type'",
@@ -124,6 +140,12 @@ def test_a_mistake_is_told_with_its_place(text: str, told: str) -> None:
 )
 def test_a_schema_that_spark_or_avro_reads_is_no_mistake(source: str) -> None:
     assert len(read(pipeline(source))) == 1
+
+
+@pytest.mark.parametrize("servers", ["SASL_SSL://h:1,[::1]:2,", "h:${env:NAME}", "h"])
+def test_what_may_be_an_address_or_a_topic_is_no_mistake(servers: str) -> None:
+    source = f"{{type: topic, topic: '${{env:NAME}}', bootstrap.servers: '{servers}'}}"
+    assert len(read(pipeline(source), NAME="a/b")) == 1
 
 
 def test_bytes_that_are_not_text_are_told_with_their_place() -> None:

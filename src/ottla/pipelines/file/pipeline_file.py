@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ottla.config import unknown
 from ottla.pipelines.file.choice import by_type, one_of, predicate_by_type, transform_by_key
+from ottla.pipelines.kafka_names import check_topics, checked_servers
 from ottla.pipelines.model import Model, Scalar
 from ottla.pipelines.sinks import SINKS, Sink
 from ottla.pipelines.sinks.topic import TopicSinkBase
@@ -66,6 +67,8 @@ class Settings(Model):
     spark: dict[str, Scalar] = {}
     """Settings of the Spark session, such as `spark.driver.memory: 2g`."""
 
+    _servers = field_validator("bootstrap_servers")(checked_servers)
+
 
 class Errors(Model):
     """What becomes of records that cannot be read or written."""
@@ -74,6 +77,12 @@ class Errors(Model):
     """`none`: the pipeline stops at the first. `all`: it goes on, and they go to the dead-letter topic."""
     dead_letter_topic: str | None = None
     """Where they go, as they came, with headers that say why."""
+
+    @field_validator("dead_letter_topic")
+    @classmethod
+    def is_topic(cls, name: str | None) -> str | None:
+        check_topics([name] if name is not None else [])
+        return name
 
     @model_validator(mode="after")
     def nothing_is_lost_in_silence(self) -> Errors:

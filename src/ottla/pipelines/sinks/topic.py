@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructType
 
 from ottla.errors import ConfigError
+from ottla.pipelines.kafka_names import check_topics, checked_servers
 from ottla.pipelines.model import Scalar, with_options
 from ottla.pipelines.rows import HEADERS, KEY, TOMBSTONE, TOPIC, WHOLE, column, in_json, is_whole, known, needed, values
 from ottla.pipelines.sinks.sink import Sink
@@ -41,6 +42,14 @@ class TopicSinkBase(Sink):
     """Other brokers than those of `settings`."""
     kafka: dict[str, Scalar] = {}
     """More settings of the producer, by Kafka's names."""
+
+    _servers = field_validator("bootstrap_servers")(checked_servers)
+
+    @field_validator("topic")
+    @classmethod
+    def is_topic(cls, name: str | None) -> str | None:
+        check_topics([name] if name is not None else [])
+        return name
 
     @model_validator(mode="after")
     def a_table_has_a_name(self) -> TopicSinkBase:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructType
 
 from ottla.errors import ConfigError
+from ottla.pipelines.kafka_names import check_topics, checked_servers
 from ottla.pipelines.model import Scalar, with_options
 from ottla.pipelines.rows import BESIDE, FAILED, HEADER, HEADERS, KEY, RECORD, TOMBSTONE, failed, in_json
 from ottla.pipelines.sources.schema_files import mistaken
@@ -47,6 +48,15 @@ class TopicBase(Source):
     """Other brokers than those of `settings`."""
     kafka: dict[str, Scalar] = {}
     """More settings of the client, by Kafka's names."""
+
+    _servers = field_validator("bootstrap_servers")(checked_servers)
+
+    @field_validator("topic")
+    @classmethod
+    def are_topics(cls, topic: str | list[str] | None) -> str | list[str] | None:
+        named = [topic] if isinstance(topic, str) else topic or []
+        check_topics(name for name in named if name.strip())  # `one_way` tells of those that are empty
+        return topic
 
     @field_validator("key_schema", "value_schema", check_fields=False)
     @classmethod
