@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import suppress
 from random import Random
 
 CHUNK = 65_536
+PATIENCE = 30.0
 
 
 class CuttingProxy:
@@ -24,11 +26,15 @@ class CuttingProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._lock = threading.Lock()
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._thread = threading.Thread(target=self._accept, name="cutting-proxy", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
-        """Take no more connections."""
+        """Take no more connections. A thread that waits for one would otherwise keep the port open, and take the next."""
+        with suppress(OSError):  # which not every system lets a listener do
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self._thread.join(PATIENCE)
 
     def _accept(self) -> None:
         while True:
