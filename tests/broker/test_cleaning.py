@@ -16,8 +16,10 @@ from ottla.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.files.checkpoint import read_offsets
 from ottla.storage.files.durable import sync_path
+from ottla.storage.files.storage_error import storage_error
 from ottla.storage.segments import swap
 from ottla.storage.segments.segment import Segment
 from tests.broker.wire import Wire, produce
@@ -193,6 +195,28 @@ def test_a_topic_may_be_deleted_and_made_again_while_it_is_compacted() -> None:
         wire.create("t", cleanup_policy="compact", segment_bytes=1 << 20)
         put(wire, "t", b"a", b"new")
         assert [value for _, _, value in consume(broker.bootstrap_servers, "t")] == [b"new"]
+
+
+def test_a_log_that_cannot_be_opened_to_be_compacted_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings: dict[str, Any] = {**EAGER, "log_dirs": str(tmp_path)}
+    with Broker(**settings) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", cleanup_policy="compact")
+        put(wire, "t", b"a", b"b")
+    tries, real = [], DataDirectory.open_log
+
+    def denied(directory: DataDirectory, partition: Any, *more: Any, **options: Any) -> Any:
+        if partition.topic != "t":
+            return real(directory, partition, *more, **options)
+        tries.append(partition)
+        raise storage_error("cannot open the log in t-0", OSError(28, "No space left on device"))
+
+    monkeypatch.setattr(DataDirectory, "open_log", denied)
+    with Broker(**settings):
+        eventually(lambda: len(tries) > 5)
+    # Once each: who opens all logs at the start, and who would compact them.
+    assert len([line for line in caplog.messages if "cannot open the log in t-0" in line]) <= 2
 
 
 def test_offsets_of_groups_are_compacted_and_read_back(tmp_path: Path) -> None:

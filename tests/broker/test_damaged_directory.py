@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from ottla.broker.embedded import Broker
 from ottla.cli.main import main
 from ottla.errors import ConfigError, ErrorCode
 from ottla.storage.inspection import find
+from ottla.storage.inspection.partition_check import PartitionCheck
 from tests.broker.damaging import RECORDS, TOPICS, commit, crashed, flipped, records_of, served
 from tests.broker.wire import Wire
 
@@ -277,8 +279,34 @@ def test_a_folder_in_the_place_of_a_directory_s_own_file_is_a_sentence(
     )
 
 
-def test_a_folder_in_the_place_of_the_metadata_s_log_is_a_sentence(directory: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("a folder", r"[Errno 21] Is a directory"), ("a link to itself", r"[Errno 40] Too many levels of symbolic links")],
+)
+def test_what_is_no_file_in_the_place_of_the_metadata_s_log_is_a_sentence(
+    directory: Path, tmp_path: Path, kind: str, why: str
+) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
-    (copy / METADATA).unlink()
-    (copy / METADATA).mkdir()
-    assert "__cluster_metadata-0 cannot be read ([Errno 21] Is a directory): restore it" in str(served(copy))
+    in_the_place_of(copy / METADATA, kind)
+    told = served(copy)
+    assert isinstance(told, str)
+    assert f"__cluster_metadata-0 cannot be read ({why}" in told
+    assert "restore it from a backup" in told
+
+
+def test_a_folder_that_cannot_be_read_keeps_verify_from_no_other(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    run = PartitionCheck.run
+
+    def denied(check: PartitionCheck, progress: Callable[[int], None]) -> None:
+        if check.folder.name == "t-0":
+            raise PermissionError(13, "Permission denied", str(copy / "t-0/x"))
+        run(check, progress)
+
+    monkeypatch.setattr(PartitionCheck, "run", denied)  # root, which runs many tests, is never denied
+    found = {check.folder.name: check for check in find(copy).run(lambda size: None)}
+    (fault,) = found["t-0"].faults
+    assert (fault.file, fault.reason.startswith("cannot be read")) == (copy / "t-0/x", True)
+    assert found["u-0"].records == len(RECORDS)

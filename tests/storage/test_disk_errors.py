@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ottla.errors import ErrorCode, KafkaError
+from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, append, batch, everything, open_log
 
@@ -61,6 +62,14 @@ def test_a_failed_write_leaves_the_log_as_it_was_and_writes_go_on_when_there_is_
     assert append(log, b"d") == 2
     log.close()
     assert open_log(tmp_path / "t-0", clean=True).end_offset == 3
+
+
+def test_the_file_that_the_disk_refuses_is_named_once() -> None:
+    denied = OSError(errno.EACCES, "Permission denied", "/data/t-0/leader-epoch-checkpoint")
+    told = str(storage_error("cannot open the log in /data/t-0", denied))
+    assert told.endswith(": cannot open the log in /data/t-0: Permission denied (/data/t-0/leader-epoch-checkpoint)")
+    assert str(storage_error(f"cannot read {denied.filename}", denied)).count(str(denied.filename)) == 1
+    assert str(storage_error("cannot write", OSError(errno.EIO, "broken"))).endswith(": cannot write: broken")
 
 
 def test_a_failed_write_that_cannot_even_be_cut_is_covered_by_the_next(

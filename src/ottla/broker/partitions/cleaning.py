@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.disk import Disk
 from ottla.broker.partitions.cleaning_events import CleaningBegun, Compacted
+from ottla.broker.partitions.complaints import Complaints
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.sweep import Sweep
 from ottla.broker.settings.config import BrokerConfig
@@ -76,6 +77,7 @@ class Cleaning:
         """What is begun and done."""
         self._given_up: set[Log] = set()
         """Logs that are left alone until the broker starts again, since something is wrong with them."""
+        self._complaints = Complaints(clock)
         self._complained: set[Log] = set()
         """Logs for which the disk had no room when last tried."""
 
@@ -106,7 +108,7 @@ class Cleaning:
         except OutOfServiceError:
             return  # as was said
         except KafkaError as error:
-            log.error("%s", error)
+            self._complaints.tell(str(error))
             return
         if plan is not None:
             self._due[partition] = plan.dirty_ratio

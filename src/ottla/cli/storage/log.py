@@ -10,7 +10,7 @@ import base64
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from functools import partial
 from pathlib import Path
@@ -192,7 +192,8 @@ def inspection_at(path: Path) -> Inspection:
 
     found = find(path)
     if found.whole:
-        found.topic_ids = topic_ids_in(path)
+        with suppress(OSError):  # which is told where that file is looked at
+            found.topic_ids = topic_ids_in(path)
     return found
 
 

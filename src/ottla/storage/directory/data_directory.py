@@ -289,18 +289,19 @@ class DataDirectory:
         It is read before anything is opened, so that nothing is cut off.
         """
         folder, others = self.folder(partition), self.logs().keys() - {partition}
-        if others and not holds_state(folder):
-            raise ConfigError(
-                f"{folder} is missing or empty, while {self.path} holds {min(others)} and {len(others) - 1} more: restore "
-                "it from a backup, or choose another data directory; nothing was changed"
-            )
         point = self._checkpoints.recovery_points.get(partition, 0)
         try:
-            damage = damage_in(folder, point) if folder.is_dir() else None
+            held = holds_state(folder)
+            damage = damage_in(folder, point) if held or (not others and folder.is_dir()) else None
         except OSError as error:
             raise ConfigError(
                 f"the broker does not start, as {folder} cannot be read ({error}): restore it from a backup"
             ) from error
+        if others and not held:
+            raise ConfigError(
+                f"{folder} is missing or empty, while {self.path} holds {min(others)} and {len(others) - 1} more: restore "
+                "it from a backup, or choose another data directory; nothing was changed"
+            )
         if damage is not None:
             way = START_OVER if voter_count(folder) > 1 else remedy(folder)
             raise ConfigError(

@@ -21,8 +21,10 @@ FATAL = {
 
 
 def storage_error(what: str, error: OSError) -> KafkaError:
-    """KAFKA_STORAGE_ERROR, with `what` could not be done and the system's own reason."""
-    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{what}: {error.strerror}")
+    """KAFKA_STORAGE_ERROR, with `what` could not be done and the system's own reason, and the file that it names."""
+    file = error.filename
+    where = f" ({file})" if file is not None and str(file) not in what else ""
+    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{what}: {error.strerror}{where}")
 
 
 def is_fatal(error: BaseException | None) -> bool:

@@ -8,11 +8,13 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from uuid import UUID
 
 from ottla.errors import ConfigError
-from ottla.model import INT64_MAX
+from ottla.model import INT64_MAX, TopicPartition
 from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN
 from ottla.storage.directory.data_directory import CLEANER_OFFSETS
 from ottla.storage.directory.directory_lock import FILE_NAME as LOCK_NAME
@@ -24,6 +26,8 @@ from ottla.storage.inspection.quick_check import quick_faults
 from ottla.storage.inspection.state_files import read_checkpoint, reader_of, state_files
 from ottla.storage.segments.log_folder import LOG_NAME, partition_of, stored_bytes
 
+T = TypeVar("T")
+NONE: Mapping[TopicPartition, int] = {}
 FLOCK = "hhxxxxqqi4x"
 """Linux's `struct flock`: type, whence, start, length, process."""
 
@@ -42,8 +46,8 @@ class Inspection:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of logs, for a progress bar."""
-        return sum(map(stored_bytes, self.folders))
+        """Bytes of logs, for a progress bar; what cannot be read has none."""
+        return sum(if_readable(partial(stored_bytes, folder), 0) for folder in self.folders)
 
     def run(self, progress: Progress, *, deep: bool = False) -> Iterator[PartitionCheck]:
         """Check one partition after another."""
@@ -61,7 +65,10 @@ class Inspection:
                 if not self.live:
                     raise
                 continue  # Its topic was deleted meanwhile.
-            ends[folder.name] = check.end_offset
+            except OSError as error:
+                check.faults.append(unreadable(folder, error))
+            else:
+                ends[folder.name] = check.end_offset
             yield check
         if self.whole:
             yield self._own_files(ends)
@@ -83,6 +90,8 @@ class Inspection:
             except FileNotFoundError:
                 if not self.live:
                     raise
+            except OSError as error:
+                yield unreadable(folder, error)
         if self.whole:
             yield from self._own_files({}).faults
 
@@ -95,6 +104,8 @@ class Inspection:
                 reader(path)
             except (ValueError, UnicodeDecodeError) as error:
                 check.faults.append(Fault(path, str(error)))
+            except OSError as error:
+                check.faults.append(unreadable(path, error))
         if not check.faults and not self.live:
             check.faults += lost_records(self.path / RECOVERY_POINTS, ends)
             self._note_gone(check)
@@ -112,11 +123,25 @@ class Inspection:
                 check.notes.append(Note(folder, "is gone, unless its topic was being deleted; a start tells"))
 
 
+def if_readable(read: Callable[[], T], otherwise: T) -> T:
+    """What is read, where the system lets us; who looks at the file itself tells of it."""
+    try:
+        return read()
+    except OSError:
+        return otherwise
+
+
+def unreadable(path: Path, error: OSError) -> Fault:
+    """A file that the system does not let us read, or a folder in which there is such a one: what lies behind it is not looked at."""
+    file = Path(error.filename) if isinstance(error.filename, str) else path
+    return Fault(file, f"cannot be read, so that nothing is said of it and of what follows: {error.strerror}")
+
+
 def flushed_in(directory: Path) -> Callable[[str], int]:
     """Tells up to which offset the log in a folder of a data directory was forced to the disk: all, after a clean shutdown."""
     if not (directory / "meta.properties").exists() or (directory / CLEAN_SHUTDOWN).exists():
         return lambda name: INT64_MAX
-    points = read_offsets(directory / RECOVERY_POINTS)
+    points = if_readable(lambda: read_offsets(directory / RECOVERY_POINTS), NONE)
     return lambda name: next((offset for partition, offset in points.items() if str(partition) == name), 0)
 
 
@@ -124,7 +149,7 @@ def compacted_in(directory: Path) -> Callable[[str], bool | None]:
     """Tells whether the log in a folder of a data directory was ever compacted; nobody knows that of a folder by itself."""
     if not (directory / "meta.properties").exists():
         return lambda name: None
-    names = {str(partition) for partition in read_offsets(directory / CLEANER_OFFSETS)}
+    names = set(map(str, if_readable(lambda: read_offsets(directory / CLEANER_OFFSETS), NONE)))
     return names.__contains__
 
 
@@ -132,11 +157,11 @@ def began_in(directory: Path) -> Callable[[str], int | None]:
     """Tells where the log in a folder of a data directory is sure to have begun once; None where nobody knows."""
     if not (directory / "meta.properties").exists():
         return lambda name: None
-    checkpoints = OffsetCheckpoints(directory)
+    checkpoints = if_readable(lambda: OffsetCheckpoints(directory), None)
 
     def began(name: str) -> int | None:
         partition = partition_of(name)
-        return None if partition is None else checkpoints.noted_start(partition)
+        return None if partition is None or checkpoints is None else checkpoints.noted_start(partition)
 
     return began
 
