@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ottla.broker.embedded import Broker
+from ottla.coordination.cluster.records import ProducerIdsRecord, decode_record
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
+from ottla.storage.state_log.values import values_in
 from tests.broker.wire import Wire
 
 
@@ -30,3 +32,10 @@ def test_a_producer_that_names_what_it_was_gets_a_new_id_if_it_names_all_of_it(w
     for half in (InitProducerIdRequest(None, 60_000, 7, -1), InitProducerIdRequest(None, 60_000, -1, 3)):
         response = wire.ask(half, 4)
         assert (response.error_code, response.producer_id) == (ErrorCode.INVALID_REQUEST, -1)
+
+
+def test_the_metadata_say_which_broker_has_a_block_of_ids(tmp_path: Path) -> None:
+    with Broker(tmp_path, node_id=7) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.ask(InitProducerIdRequest(None), 4)
+    records = map(decode_record, values_in(tmp_path / "__cluster_metadata-0"))
+    assert [record.broker_id for record in records if isinstance(record, ProducerIdsRecord)] == [7]

@@ -45,7 +45,7 @@ def event_of(command: str) -> Event:
         wanted = [alter_configs.AlterableConfig(key, value) for key, value in given.items()]
         return ConfigsReplaced(1, [alter_configs.AlterConfigsResource(2, names, wanted)], **looking)
     if verb == "ids":
-        return ProducerIdsRequested(1, int(names))
+        return ProducerIdsRequested(1, int(names), node_id=7)
     if verb == "grow":
         brokers = given.get("brokers")
         assignments = [CreatePartitionsAssignment([int(b)]) for b in brokers.split(",")] if brokers else None
@@ -92,7 +92,7 @@ def show_record(record: Any) -> str:
             return f"config {record.resource_name} {record.name}={record.value}"
         case RemoveTopicRecord():
             return "removed"
-    return f"ids below {record.next_producer_id}"
+    return f"ids below {record.next_producer_id} for broker {record.broker_id}"
 
 
 def show_reply(message: Any) -> list[str]:
@@ -357,11 +357,11 @@ def test_configs_that_cannot_be_are_refused(command: str, error: str) -> None:
 def test_producer_ids_are_given_once() -> None:
     play("""
         ids 1000
-        record ids below 1000
+        record ids below 1000 for broker 7
         reply 1000 ids from 0
 
         ids 5
-        record ids below 1005
+        record ids below 1005 for broker 7
         reply 5 ids from 1000
     """)
 

@@ -130,7 +130,7 @@ class BrokerNode:
         limit = lambda: self.config.leader_replication_throttled_rate  # noqa: E731
         self.copies_sent = ThrottledCopies(LEADER, limit, self.topics.configs_of, config.node_id, clock)
         """What other brokers copy from here, next to what they may."""
-        self.producer_ids = ProducerIds(cluster)
+        self.producer_ids = ProducerIds(cluster, config.node_id)
         self.access = access_over(cluster, config)
         """Who may do what; None where everybody may do everything."""
         self._cluster = cluster

@@ -22,8 +22,9 @@ LOW = 100
 class ProducerIds:
     """The rest of the present block, and the next one where it is there already."""
 
-    def __init__(self, cluster: Runtime[ClusterMetadata]) -> None:
+    def __init__(self, cluster: Runtime[ClusterMetadata], node_id: int) -> None:
         self._cluster = cluster
+        self._node_id = node_id
         self._next = 0
         self._end = 0
         self._following = range(0)
@@ -36,7 +37,7 @@ class ProducerIds:
         if self.fetch is not None:
             self._look_ahead(self.fetch)
         elif self._next == self._end:
-            first, count = self._cluster.ask(lambda ticket: ProducerIdsRequested(ticket, BLOCK))
+            first, count = self._cluster.ask(lambda ticket: ProducerIdsRequested(ticket, BLOCK, self._node_id))
             self._next, self._end = first, first + count
         drawn = self._next
         self._next += 1

@@ -92,7 +92,7 @@ class ProducerIdsRequested:
 
     ticket: int
     count: int
-    node_id: int = 1
+    node_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class ClientQuotasChanged:
 
     ticket: int
     entries: Sequence[RequestEntryData]
-    validate_only: bool = False
+    validate_only: bool
 
 
 @dataclass(frozen=True, slots=True)
