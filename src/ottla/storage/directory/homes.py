@@ -36,5 +36,5 @@ class Homes:
             self.counts.update(homes)
 
     def inside(self, directory: DataDirectory) -> list[TopicPartition]:
-        """What a directory has."""
+        """The partitions that have a copy there, in no order."""
         return [partition for partition, homes in self._homes.items() if directory in homes]
