@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,25 @@ def test_segments_go_whole_when_their_last_record_is_older_than_retention_ms(tmp
     assert log.retain(now) == []
     assert [segment.base_offset for segment in log.retain(now + 1)] == [2]
     assert sorted(path.name for path in (tmp_path / "t-0").glob("*.log")) == ["00000000000000000004.log"]
+
+
+def test_segments_whose_ages_cannot_be_read_stay_until_they_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daily(tmp_path / "t-0", retention_ms=86_400_000).close()
+    log = open_log(tmp_path / "t-0", LogConfig(retention_ms=86_400_000), clean=True)
+    for segment in log.segments:
+        segment.release()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", broken)
+        with pytest.raises(KafkaError, match=r"cannot delete old segments in .*t-0: Input/output error"):
+            log.retain(NOW + 4 * 86_400_000)
+    assert log.start_offset == 0
+    assert [segment.base_offset for segment in log.retain(NOW + 4 * 86_400_000)] == [0]
+
+
+def broken(*_: object, **__: object) -> int:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def test_segments_go_whole_while_the_rest_still_has_retention_bytes(tmp_path: Path) -> None:

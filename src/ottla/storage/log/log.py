@@ -276,17 +276,16 @@ class Log(LogEnd):
         """
         if self.cleaning:
             return []
-        ages = self._list.ages(self.end_offset)
-        count = deletable(
-            ages,
-            self.size_bytes,
-            self.config,
-            start_offset=self.start_offset,
-            now_ms=now_ms,
-            high_watermark=self.high_watermark,
-        )
-        deleted = self.segments[:count]
         try:
+            count = deletable(
+                self._list.ages(self.end_offset),
+                self.size_bytes,
+                self.config,
+                start_offset=self.start_offset,
+                now_ms=now_ms,
+                high_watermark=self.high_watermark,
+            )
+            deleted = self.segments[:count]
             if count == len(self.segments):
                 self._roll_before_all_goes(now_ms)
             if deleted:

@@ -36,6 +36,7 @@ class Segment(SegmentEnd):
         "__weakref__",
         "_times_found",
         "_torn",
+        "_unindexed",
         "below",
         "directory",
         "epochs",
@@ -67,6 +68,8 @@ class Segment(SegmentEnd):
         """What was looked at of the rest."""
         self._torn = False
         """Whether the file has more than `size` bytes, as a failed write may leave it."""
+        self._unindexed = False
+        """Whether its indexes were to be made anew, and could not be."""
         self._times_found = 0
         """Entries of the time index that nobody held against the batches yet: the last tells how late its records are."""
 
@@ -308,27 +311,38 @@ class Segment(SegmentEnd):
     def load(self) -> None:
         """Read the indexes of a segment that is not written any more; rebuild them where they are no good."""
         offsets, times = self.new_indexes()
-        if offsets.load(self.size) and times.load():
+        if not self._unindexed and offsets.load(self.size) and times.load():
             self._offsets, self._times = offsets, times
             self.max_timestamp, self.max_timestamp_offset = times.last()
             # By this one retention goes, and a search for a time; the others are looked at when they are used.
-            if not len(times) or self.max_timestamp < 0 or is_first(self, times, len(times) - 1):
-                return
+            try:
+                if not len(times) or self.max_timestamp < 0 or is_first(self, times, len(times) - 1):
+                    return
+            except OSError:
+                self._offsets = self._times = None  # nobody knows yet whether they tell the truth
+                raise
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Index the file anew from those of its batches that can be believed."""
+        """Index the file anew from those of its batches that can be believed.
+
+        Where the disk does not let us there are no indexes, until somebody asks for them again.
+        """
         size = self.size
         self.clear_indexes()
-        self.rebuilt = self.changed = True
+        self.rebuilt = self.changed = self._unindexed = True
         try:
             for found in sound_walk(self.file, 0, min(size, self.own_position), self.base_offset, self.bounds):
                 self.note_found(found)
             self.size = min(size, self.own_position)
             for position, header in scan(self.file, self.size, size):
                 self.note_found(Found(position, header))
+        except BaseException:
+            self._offsets = self._times = None
+            raise
         finally:
             self.size = size
+        self._unindexed = False
         try:
             self.seal()
         except OSError:
@@ -392,8 +406,9 @@ class Segment(SegmentEnd):
         if self._times is None:
             self.load()
         elif self._times_found:
-            found, self._times_found = self._times_found, 0
-            if not is_first(self, self._times, found - 1):
+            is_true = is_first(self, self._times, self._times_found - 1)
+            self._times_found = 0
+            if not is_true:
                 self.rebuild()
         return self.max_timestamp
 
