@@ -127,7 +127,30 @@ def struct(cls: type[C]) -> type[C]:
     """Declare a part of messages; in which versions it is flexible, its message says."""
     # A dataclass without a text is given its signature as one: a third of what it costs to declare it.
     cls.__doc__ = cls.__doc__ or cls.__name__
-    return dataclasses.dataclass(slots=True)(cls)
+    # And what it is compared and shown by would be compiled for each: half of the rest. One with secrets has its own words.
+    for name, common in COMMON.items():
+        if name not in cls.__dict__:
+            setattr(cls, name, common)
+    return dataclasses.dataclass(slots=True, eq=False, repr=False)(cls)
+
+
+def is_same(self: Any, other: object) -> bool:
+    """Of one class, with the same in each field."""
+    return NotImplemented if other.__class__ is not self.__class__ else values_of(self) == values_of(other)
+
+
+def shown(self: Any) -> str:
+    """As a call that makes it."""
+    fields = zip(self.__match_args__, values_of(self), strict=True)
+    return f"{self.__class__.__qualname__}({', '.join(f'{name}={value!r}' for name, value in fields)})"
+
+
+def values_of(made: Any) -> tuple[Any, ...]:
+    return tuple([getattr(made, name) for name in made.__match_args__])
+
+
+COMMON = {"__eq__": is_same, "__repr__": shown, "__hash__": None}
+"""What every struct has; it may change, and so has no hash."""
 
 
 @dataclass_transform(field_specifiers=(since, tagged))
