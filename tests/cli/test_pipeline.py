@@ -90,6 +90,23 @@ def test_the_status_is_what_was_last_heard_and_killed_where_nobody_runs_it_any_m
     assert states == [["killed", "new"], ["running", "new"]]
 
 
+def test_who_asks_after_pipelines_need_not_have_their_secrets_and_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = "{type: topic, topic: '${env:OTTLA_NOT_SET}', valueFormat: avro, valueSchema: gone.avsc}"
+    file = tmp_path / "p.yaml"
+    file.write_text(f"pipelines:\n p:\n  source: {source}\n  sink: {{type: console}}\n", encoding="utf-8")
+    for command in (["list"], ["status"]):
+        assert main(["pipeline", *command, str(file)]) == 0
+    for verb in ("pause", "stop", "resume"):
+        assert main(["pipeline", verb, "p", "--file", str(file)]) == 0
+    told = capsys.readouterr()
+    assert "topic ${env:OTTLA_NOT_SET}" in told.out
+    assert told.err == ""
+    assert main(["pipeline", "validate", str(file)]) == 1
+    assert main(["pipeline", "stop", "q", "--file", str(file)]) == 2
+
+
 def test_a_pipeline_that_is_not_in_the_file_cannot_be_chosen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

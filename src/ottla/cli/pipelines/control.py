@@ -42,6 +42,15 @@ def meant(where: Path, name: str) -> tuple[Read, Home]:
     return read, Home(checkpoints_of(read), read.name)
 
 
+def home_of(where: Path, name: str) -> Home:
+    """The folder of a pipeline alone, for which the file's secrets need not be there."""
+    from ottla.pipelines.file.reading import AS_WRITTEN, checkpoints_of, read_pipelines
+    from ottla.pipelines.manager.home import Home
+
+    with told_line_by_line():
+        return Home(checkpoints_of(one_of(read_pipelines(where, AS_WRITTEN), name)), name)
+
+
 @click.command()
 @where_option
 @json_option
@@ -50,11 +59,11 @@ def meant(where: Path, name: str) -> tuple[Read, Home]:
 )
 def status(where: Path, in_json: bool, is_watched: bool) -> None:
     """Print how the pipelines of a file or a folder are, or were when last heard of."""
-    from ottla.pipelines.file.reading import checkpoints_of, read_pipelines
+    from ottla.pipelines.file.reading import AS_WRITTEN, checkpoints_of, read_pipelines
     from ottla.pipelines.manager.home import Home
 
     with told_line_by_line():
-        reads = read_pipelines(where)
+        reads = read_pipelines(where, AS_WRITTEN)
     homes = [Home(checkpoints_of(read), read.name) for read in reads]
     if is_watched:
         watch(STATUS, lambda: [status_row(home) for home in homes], in_json=in_json)
@@ -89,7 +98,7 @@ def stop(name: str, where: Path) -> None:
 
 def hold(where: Path, name: str, state: str, verb: str) -> None:
     """Have it be so, in its manager, or for the next one."""
-    click.echo(now_held(meant(where, name)[1], state, verb))
+    click.echo(now_held(home_of(where, name), state, verb))
 
 
 def now_held(home: Home, state: str, verb: str) -> str:
@@ -117,7 +126,7 @@ def asked(home: Home, aim: str | None, verb: str) -> bool:
 @here_option
 def resume(name: str, where: Path) -> None:
     """Have pipeline NAME go on where it was when it was paused or stopped."""
-    click.echo(now_resumed(meant(where, name)[1]))
+    click.echo(now_resumed(home_of(where, name)))
 
 
 def now_resumed(home: Home) -> str:

@@ -119,10 +119,10 @@ def plan(where: Path, names: tuple[str, ...], master: str | None, in_json: bool)
 @json_option
 def list_pipelines(where: Path, in_json: bool) -> None:
     """Print the pipelines of a file or a folder with their sources and sinks."""
-    from ottla.pipelines.file.reading import read_pipelines
+    from ottla.pipelines.file.reading import AS_WRITTEN, read_pipelines
 
     with told_line_by_line():
-        reads = read_pipelines(where)
+        reads = read_pipelines(where, AS_WRITTEN)
     rows = [(r.name, r.model.source.describe(), r.model.sink.describe(), r.document.file) for r in reads]
     show(("NAME", "SOURCE", "SINK", "FILE"), rows, in_json=in_json)
 

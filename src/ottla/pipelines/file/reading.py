@@ -24,6 +24,9 @@ from ottla.pipelines.file.pipeline_file import PipelineFile, PipelineModel, Sett
 from ottla.pipelines.file.sentences import mistakes_in
 
 ENDINGS = (".yaml", ".yml")
+Environment = Mapping[str, str] | None
+"""Where secrets are; None for who asks after pipelines and runs none: neither secrets nor files that are named need be there."""
+AS_WRITTEN: Environment = None
 
 
 class Read(NamedTuple):
@@ -42,7 +45,7 @@ class Read(NamedTuple):
         return self.document.place(("pipelines", self.name, *path))
 
 
-def read_pipelines(where: FilePath, environment: Mapping[str, str] = os.environ) -> list[Read]:
+def read_pipelines(where: FilePath, environment: Environment = os.environ) -> list[Read]:
     """All pipelines of a file, or of the files of a folder; PipelineFileError with all that is wrong with them."""
     found: list[Read] = []
     mistakes: list[Mistake] = []
@@ -84,7 +87,7 @@ def checkpoints_of(read: Read) -> FilePath:
     return (read.folder / read.settings.checkpoints).absolute()
 
 
-def read_file(file: FilePath, environment: Mapping[str, str] = os.environ) -> list[Read]:
+def read_file(file: FilePath, environment: Environment = os.environ) -> list[Read]:
     """The pipelines of a file, in its order."""
     try:
         data = file.read_bytes()
@@ -93,7 +96,7 @@ def read_file(file: FilePath, environment: Mapping[str, str] = os.environ) -> li
     return read_text(data, str(file), file.parent.absolute(), environment)
 
 
-def read_text(data: bytes, name: str, folder: FilePath, environment: Mapping[str, str]) -> list[Read]:
+def read_text(data: bytes, name: str, folder: FilePath, environment: Environment) -> list[Read]:
     """The pipelines of what a file says."""
     document = read_document(data, name)
     if document.value is None:
@@ -101,7 +104,7 @@ def read_text(data: bytes, name: str, folder: FilePath, environment: Mapping[str
     return read_all(document, folder, environment)
 
 
-def read_value(value: Any, name: str, folder: FilePath, environment: Mapping[str, str]) -> list[Read]:
+def read_value(value: Any, name: str, folder: FilePath, environment: Environment) -> list[Read]:
     """The pipelines of what a program says in the words of a file."""
     places = {path: Place(name, 0, 0) for path in paths(value, ())}
     return read_all(Document(name, value, places), folder, environment)
@@ -115,10 +118,10 @@ def paths(value: Any, path: Path) -> Iterator[Path]:
         yield from paths(one, (*path, key))
 
 
-def read_all(document: Document, folder: FilePath, environment: Mapping[str, str]) -> list[Read]:
+def read_all(document: Document, folder: FilePath, environment: Environment) -> list[Read]:
     """The pipelines of a document."""
-    secrets = Secrets(environment, folder)
-    mistakes = list(secrets_missing(document, secrets))
+    secrets = Secrets(environment or {}, folder)
+    mistakes = [] if environment is None else list(secrets_missing(document, secrets))
     try:
         model = PipelineFile.model_validate(document.value)
     except ValidationError as error:
@@ -127,7 +130,10 @@ def read_all(document: Document, folder: FilePath, environment: Mapping[str, str
     if mistakes:
         raise PipelineFileError(mistakes)
     reads = [Read(each, one, model.settings, folder, secrets, document) for each, one in model.pipelines.items()]
-    if mistakes := [*clients_mistaken(document, model), *(one for read in reads for one in misplaced(read))]:
+    mistakes += clients_mistaken(document, model)
+    if environment is not None:
+        mistakes += (one for read in reads for one in misplaced(read))
+    if mistakes:
         raise PipelineFileError(mistakes)
     return reads
 
