@@ -19,6 +19,7 @@ from ottla.coordination.quorum.control_records import decode_control
 from ottla.digests import stretched
 from ottla.protocol.sasl.scram_credential import MECHANISMS, ScramCredential, is_password
 from ottla.storage.directory import meta_properties
+from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.state_log.snapshot import EMPTY, read_state
 from tests.cli.conftest import ottla
 
@@ -56,7 +57,15 @@ def test_a_directory_is_formatted_once_for_one_cluster_and_node(tmp_path: Path) 
 
 
 def test_an_id_that_is_none_is_refused(tmp_path: Path) -> None:
-    assert "the cluster id 'mine' cannot be" in format_for(properties(tmp_path), "mine")
+    for none in ("", "my own", "my\\own", "mine\n", "größe"):
+        assert "cannot be: it needs characters of ASCII" in format_for(properties(tmp_path), none), none
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("given", ["mine", "BkHFdqv6TZmgb/hO0m+HBw", "a=b:#!"])
+def test_an_id_that_a_person_chose_is_taken_as_it_is(tmp_path: Path, given: str) -> None:
+    assert f"of cluster {given}" in format_for(properties(tmp_path), given)
+    assert MetaProperties.of(tmp_path / "data", 7, given).cluster_id == given
 
 
 def test_a_random_id_is_one_that_a_directory_can_be_formatted_with(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,6 +14,8 @@ from ottla.storage.files.durable import replace_file
 from ottla.storage.segments.log_folder import partition_of
 
 FILE_NAME = "meta.properties"
+CLUSTER_ID = re.compile(r"[!-\[\]-~]+")
+"""What stands in the file as it is. Kafka draws 22 characters of base64 and takes whatever a person gives."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,10 @@ class MetaProperties:
 
         Where others know the directory beforehand, by its id, it is that one. What has to be there by then `fill` writes.
         """
-        try:
-            id_of(cluster_id)
-        except ValueError as error:
-            raise ConfigError(f"the cluster id {cluster_id!r} cannot be: {error}") from None
+        if not CLUSTER_ID.fullmatch(cluster_id):
+            raise ConfigError(
+                f"the cluster id {cluster_id!r} cannot be: it needs characters of ASCII, without spaces and backslashes"
+            )
         if (directory / FILE_NAME).exists():
             raise ConfigError(f"log directory {directory} is formatted already, see its {FILE_NAME}; choose another")
         directory.mkdir(parents=True, exist_ok=True)
