@@ -93,20 +93,24 @@ class Forwarder:
             if isinstance(envelope, Errand):
                 self._run_errand(envelope)
                 continue
-            answer: Message | OttlaError
-            try:
-                answer = self._answer(envelope)
-            except OttlaError as error:
-                answer = error
+            answer = self._tried(lambda envelope=envelope: self._answer(envelope))  # type: ignore[misc]
             self._call_soon(lambda call=envelope.call, answer=answer: call.resume(lambda: given(answer)))  # type: ignore[misc]
 
     def _run_errand(self, errand: Errand) -> None:
-        answer: Message | None = None
+        said = self._tried(lambda: self._ask(errand.request, errand.version, errand.answer))
+        if isinstance(said, OttlaError):
+            log.warning("%s", said)
+        self._call_soon(lambda: errand.done(None if isinstance(said, OttlaError) else said))
+
+    def _tried(self, step: Callable[[], Message]) -> Message | OttlaError:
+        """What came of it: whatever goes wrong with one request, the next is handed on."""
         try:
-            answer = self._ask(errand.request, errand.version, errand.answer)
+            return step()
         except OttlaError as error:
-            log.warning("%s", error)
-        self._call_soon(lambda: errand.done(answer))
+            return error
+        except Exception:
+            log.exception("a request could not be handed on to the controllers")
+            return OttlaError("this broker failed at handing a request on to the controllers; its log says why")
 
     def _answer(self, envelope: Envelope) -> Message:
         """What the controller answers; OttlaError where there is none within the time that clients wait."""
