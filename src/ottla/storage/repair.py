@@ -19,11 +19,12 @@ from ottla.model import INT64_MAX, TopicPartition
 from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
 from ottla.records.builder import BatchBuilder
 from ottla.records.end_marker import EndMarker, decode_end_marker
-from ottla.storage.batches.damage import Damage, kind_of, survey
+from ottla.storage.batches.damage import Damage, survey
 from ottla.storage.batches.sound_walk import Bounds, Found, sound_walk
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
 from ottla.storage.files.durable import sync_path
+from ottla.storage.files.kind import kind_of
 from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from ipaddress import ip_address
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
@@ -93,11 +94,11 @@ class Forwarder:
             if isinstance(envelope, Errand):
                 self._run_errand(envelope)
                 continue
-            answer = self._tried(lambda envelope=envelope: self._answer(envelope))  # type: ignore[misc]
+            answer = self._tried(partial(self._answer, envelope))
             self._call_soon(lambda call=envelope.call, answer=answer: call.resume(lambda: given(answer)))  # type: ignore[misc]
 
     def _run_errand(self, errand: Errand) -> None:
-        said = self._tried(lambda: self._ask(errand.request, errand.version, errand.answer))
+        said = self._tried(partial(self._ask, errand.request, errand.version, errand.answer))
         if isinstance(said, OttlaError):
             log.warning("%s", said)
         self._call_soon(lambda: errand.done(None if isinstance(said, OttlaError) else said))

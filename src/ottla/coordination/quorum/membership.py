@@ -50,10 +50,11 @@ class Refusal(NamedTuple):
 def change_voters(raft: Raft, ticket: int | None, request: Request) -> None:
     """Append another set of voters, and answer once it is committed, or refuse; who is to come is asked first."""
     refused = refusal(raft, request)
-    if refused is None and isinstance(request, AddRaftVoterRequest):
-        refused = ask_newcomer(raft, ticket, request)
-    elif refused is None and not isinstance(request, AddRaftVoterRequest):
-        refused = change_at_once(raft, ticket, request)
+    if refused is None:
+        if isinstance(request, AddRaftVoterRequest):
+            refused = ask_newcomer(raft, ticket, request)
+        else:
+            refused = change_at_once(raft, ticket, request)
     if refused is not None:
         tell(raft, ticket, request, refused)
 

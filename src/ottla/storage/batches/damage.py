@@ -27,6 +27,7 @@ from pathlib import Path
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT64_MAX, HasFileno
 from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, checked_walk
+from ottla.storage.files.kind import kind_of
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,3 @@ def remedy(folder: Path) -> str:
 def folder_in_place(of: Path) -> OutOfServiceError:
     """A folder, or a link to no file, has the name of a partition's file, which is given."""
     return OutOfServiceError(f"{of} is {kind_of(of)}, where a file belongs; {remedy(of.parent)}")
-
-
-def kind_of(path: Path) -> str:
-    """What that is which should be a file."""
-    return "a folder" if path.is_dir() else "a link that leads nowhere" if path.is_symlink() else "no file"

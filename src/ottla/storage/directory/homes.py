@@ -21,7 +21,7 @@ class Homes:
         self._homes: dict[TopicPartition, tuple[DataDirectory, ...]] = {}
 
     def of(self, partition: TopicPartition) -> Sequence[DataDirectory]:
-        """None where the partition is nowhere yet."""
+        """Empty where the partition is nowhere yet."""
         return self._homes.get(partition, ())
 
     def add(self, partition: TopicPartition, home: DataDirectory) -> None:

@@ -15,6 +15,7 @@ from array import array
 from pathlib import Path
 from threading import Lock
 
+from ottla.storage.files.kind import kind_of
 from ottla.storage.files.open_file import write_all
 from ottla.storage.files.whole_file import read_whole
 
@@ -90,8 +91,9 @@ class IndexFile:
             LOG.error(
                 "%s is %s, where a file belongs: the index is kept nowhere, and each start finds it in the log again; "
                 "stop the broker and have ottla log repair move it aside",
-                self.path, "a folder" if self.path.is_dir() else "a link that leads nowhere",
-            )  # fmt: skip
+                self.path,
+                kind_of(self.path),
+            )
         self._told = True
 
     def _write(self, fd: int, columns: list[array[int]]) -> None:

@@ -13,8 +13,8 @@ from ottla.kafka_id import text_of
 from ottla.model import INT32_MAX, INT64_MAX
 from ottla.records.batch import BatchHeader
 from ottla.records.columns import decode
-from ottla.storage.batches.damage import kind_of
 from ottla.storage.batches.walk import Batch, Gap, walk
+from ottla.storage.files.kind import kind_of
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.index_check import Layout, check_offset_index, check_time_index
