@@ -10,6 +10,7 @@ from typing import NoReturn
 import pytest
 
 from ottla.cli.main import main
+from ottla.cli.pipelines.desk import PipelineDesk
 from ottla.free_ports import free_port
 from ottla.pipelines.manager.home import Home
 from tests.pipelines.file.files import WHOLE
@@ -96,6 +97,17 @@ def test_who_asks_after_pipelines_need_not_have_their_secrets_and_files(
     source = "{type: topic, topic: '${env:OTTLA_NOT_SET}', valueFormat: avro, valueSchema: gone.avsc}"
     file = tmp_path / "p.yaml"
     file.write_text(f"pipelines:\n p:\n  source: {source}\n  sink: {{type: console}}\n", encoding="utf-8")
+    checkpoint = Home(tmp_path / "state", "p").checkpoint
+    for name, text in (("commits", "v1\n{}"), ("offsets", 'v1\n{}\n{"orders": {"0": 23}}')):
+        (checkpoint / name).mkdir(parents=True)
+        (checkpoint / name / "0").write_text(text, encoding="utf-8")
+    desk = PipelineDesk(file)
+    assert [one["name"] for one in desk.status()] == ["p"]
+    assert desk.pause("p").startswith("p is paused; nobody runs it now")
+    assert main(["pipeline", "offsets", "show", "p", "--file", str(file), "--json"]) == 0
+    assert "23" in capsys.readouterr().out
+    assert main(["pipeline", "restart", "p", "--file", str(file)]) == 1
+    assert "nobody runs pipeline 'p'; start it with" in capsys.readouterr().err
     for command in (["list"], ["status"]):
         assert main(["pipeline", *command, str(file)]) == 0
     for verb in ("pause", "stop", "resume"):
@@ -122,7 +134,8 @@ def test_who_cannot_run_is_refused_before_spark_is_started(
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr("ottla.pipelines.manager.session.session_for", session_for)
-    monkeypatch.setattr("ottla.pipelines.manager.topics.PATIENCE_MS", 100)
+    monkeypatch.setattr("ottla.pipelines.manager.topics.ABSENT_MS", 100)
+    monkeypatch.setattr("ottla.pipelines.manager.reachability.LISTENING_SECONDS", 0.0)
     (tmp_path / "one.yaml").write_text(WHOLE.replace("9092", str(free_port())), encoding="utf-8")
     assert main(["pipeline", "run", str(tmp_path)]) == 1
     assert "one.yaml:10:5: no Kafka broker answered" in capsys.readouterr().err

@@ -1,8 +1,20 @@
-"""Addresses as people may see them."""
+"""Addresses, and how people may see them."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
+
+HIGHEST_PORT = 65535
+
+
+def wrong_port(url: str) -> str | None:
+    """The first port of an address that can be none; None where all can, or are not known yet."""
+    host = urlsplit(url).netloc.rpartition("@")[2] if "://" in url and "${" not in url else ""
+    for one in host.split(","):  # PostgreSQL's may name several servers
+        port = one.rpartition("]")[2].partition(":")[2]
+        if port and not (port.isdecimal() and port.isascii() and 0 < int(port) <= HIGHEST_PORT):
+            return port
+    return None
 
 
 def shown(url: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from ottla.errors import ConfigError
+from ottla.errors import ConfigError, OttlaError
 
 
 class Place(NamedTuple):
@@ -35,3 +36,22 @@ class PipelineFileError(ConfigError):
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         self.mistakes = sorted(mistakes)
         super().__init__("\n".join(map(str, self.mistakes)))
+
+
+class KeyMistake(ConfigError):
+    """What is wrong with the value of one key of a source, a step or a sink."""
+
+    def __init__(self, key: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.key = key
+
+
+@contextmanager
+def of_key(key: str) -> Iterator[None]:
+    """Errors of ours in here are about the value of this key, where they do not say themselves which."""
+    try:
+        yield
+    except KeyMistake:
+        raise
+    except OttlaError as error:
+        raise KeyMistake(key, str(error)) from error

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ottla.pipelines.file.reading import AS_WRITTEN, read_text
+from ottla.pipelines.place import PipelineFileError
 from ottla.pipelines.sources import FilesSource, RateSource
 from tests.pipelines.file.files import WHOLE, mistakes, pipeline, read
 
@@ -84,6 +86,19 @@ CASES = {
         "{type: topic, topic: t, keyFormat: json, keySchema: ','}"
     ): "3:52: keySchema: expected a column's name at ',' of ','",
     pipeline(
+        "{type: topic, topic: t, valueFormat: json, valueSchema: a/order.avsc}"
+    ): "3:54: valueSchema: 'a/order.avsc' looks like a file, and the columns stand here themselves; write such as `id bigint, name string`",
+    pipeline(
+        "{type: database, url: 'postgresql://u:${env:PW}@h:1,[::1]:x/d', table: t, incrementing: i}",
+        sink="{type: http, url: 'http://h:99999/'}",
+    ): "5:22: url: port '99999' is none, which is a number up to 65535; correct it",
+    pipeline(
+        "{type: database, url: 'postgresql://u:1@h:1,[::1]:x/d', table: t, incrementing: i}"
+    ): "3:28: url: port 'x' is none, which is a number up to 65535; correct it",
+    pipeline(
+        sink="{type: database, url: 'mysql://u:a:b@h:0/d', table: t}"
+    ): "5:26: url: port '0' is none, which is a number up to 65535; correct it",
+    pipeline(
         "{type: topic, topic: t, valueFormat: avro}"
     ): "3:3: source: valueFormat avro needs valueSchema, an Avro schema as JSON, or a file of it",
     pipeline(
@@ -146,6 +161,25 @@ def test_a_schema_that_spark_or_avro_reads_is_no_mistake(source: str) -> None:
 def test_what_may_be_an_address_or_a_topic_is_no_mistake(servers: str) -> None:
     source = f"{{type: topic, topic: '${{env:NAME}}', bootstrap.servers: '{servers}'}}"
     assert len(read(pipeline(source), NAME="a/b")) == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://u:1:2@h,i:5432/d", "postgresql:///d?host=/run", "mysql://[::1]/d", "postgresql://h:${env:NAME}/d"],
+)
+def test_what_may_be_an_address_of_a_database_is_no_mistake(url: str) -> None:
+    assert len(read(pipeline(sink=f"{{type: database, url: '{url}', table: t}}"), NAME="x")) == 1
+
+
+@pytest.mark.parametrize("below", ["", "/inner"])
+def test_checkpoints_that_can_be_no_folder_are_told_with_their_place(tmp_path: Path, below: str) -> None:
+    (tmp_path / "state").write_text("a file", encoding="utf-8")
+    text = f"settings: {{checkpoints: state{below}}}\n{pipeline()}"
+    with pytest.raises(PipelineFileError) as error:
+        read_text(text.encode(), "p.yaml", tmp_path, {})
+    told = f"{tmp_path / 'state'} is no folder, which pipelines keep how far they are in; name another"
+    assert str(error.value) == f"p.yaml:1:12: checkpoints = 'state{below}': {told}"
+    assert len(read_text(text.encode(), "p.yaml", tmp_path, AS_WRITTEN)) == 1
 
 
 def test_bytes_that_are_not_text_are_told_with_their_place() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
 
 from ottla.cli.main import main
-from ottla.pipelines.manager import reachability
+from ottla.pipelines.manager import reachability, topics
 
 COMMANDS = [["dead-letters", "show"], ["dead-letters", "resend"], ["offsets", "reset", "--to-latest"]]
 
@@ -34,6 +35,15 @@ def test_brokers_that_are_not_there_are_waited_for_as_long_as_one_question_may_t
     monkeypatch.setattr(reachability, "PATIENCE", {"default.api.timeout.ms": "40"})
     assert main(["pipeline", *command, "p", "--file", written(tmp_path)]) == 1
     assert "no Kafka broker answered within 40 ms (default.api.timeout.ms" in capsys.readouterr().err
+
+
+def test_nobody_is_waited_for_long_where_no_address_takes_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reachability.LISTENING_SECONDS + topics.ABSENT_MS / 1000 <= 5
+    monkeypatch.setattr(reachability, "LISTENING_SECONDS", 0.0)
+    assert not reachability.is_anybody_there({"bootstrap.servers": "127.0.0.1:1,"})
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        servers = f"ssl://127.0.0.1:1, SSL://127.0.0.1:{silent.getsockname()[1]}"
+        assert reachability.is_anybody_there({"bootstrap.servers": servers, "security.protocol": "ssl"})
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -15,7 +15,9 @@ from ottla.errors import ConfigError
 from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.feeds.feed_reader import FeedReader
 from ottla.pipelines.feeds.spool import SpoolError
+from ottla.pipelines.place import KeyMistake
 from ottla.pipelines.sources.database import DatabaseSource
+from ottla.pipelines.surroundings import Surroundings
 from tests.patience import eventually
 from tests.pipelines.either import Either, Lite, either_of
 from tests.pipelines.sources.asked import Asked
@@ -30,7 +32,7 @@ BY_BOTH = BY_ID | BY_TIME
 
 
 def source(url: str, **more: Any) -> DatabaseSource:
-    return MODEL.validate_python({"type": "database", "url": url, "table": "orders", **more})
+    return MODEL.validate_python({"type": "database", "url": url, "table": "orders"} | more)
 
 
 TABLE = "create table orders (id integer primary key, item text, at timestamp not null default current_timestamp)"
@@ -56,6 +58,25 @@ def ids(rows: list[dict[str, Any]]) -> list[int]:
 
 def insert(*numbers: int, at: str = "2026-05-01 10:00:00") -> list[str]:
     return [f"insert into orders values ({one}, 'x', '{at}')" for one in numbers]
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "url": {"url": "postgresql://127.0.0.1:1/gone"},
+    "table": {"table": "ordres"},
+    "columns": {"columns": ["id", "itme"]},
+    "incrementing": {"incrementing": "item"},
+    "timestamp": {"timestamp": "ta"},
+}
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_what_is_wrong_is_told_of_the_key_that_it_is_about(tmp_path: Path, key: str) -> None:
+    lite = Lite(tmp_path)
+    lite.run(TABLE)
+    model = source(**({"url": lite.url} | BY_ID | WRONG[key]))
+    with pytest.raises(KeyMistake) as error:
+        model.feed(Surroundings(folder=tmp_path))
+    assert error.value.key == key
 
 
 @pytest.mark.parametrize("way", [BY_ID, BY_TIME, BY_BOTH], ids=["id", "time", "both"])
@@ -338,7 +359,7 @@ def test_a_file_that_does_not_say_how_is_refused(given: dict[str, Any], told: st
 
 def test_a_file_that_is_not_there_is_not_made(tmp_path: Path, asked: Asked) -> None:
     with pytest.raises(
-        DatabaseError, match=r"database sqlite:///no.db: there is no file .*no.db; make it, or correct url"
+        KeyMistake, match=r"database sqlite:///no.db: there is no file .*no.db; make it, or correct url"
     ):
         asked.reader(source("sqlite:///no.db", **BY_ID))
     assert list(tmp_path.iterdir()) == []

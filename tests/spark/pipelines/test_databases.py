@@ -177,19 +177,32 @@ def test_a_database_that_goes_away_is_waited_for(folder: Folder, topics: Topics,
     assert reason.startswith(f"database {sql.shown}: ")
 
 
-REFUSED: dict[str, dict[str, Any]] = {
-    "unknown table 'ordres'; did you mean 'orders'?; make it, or set auto.create: true": {"table": "ordres"},
-    "table orders: unknown column 'timestamp'; the table has id, item; add it to the table": {},
+UPSERT = {"insert.mode": "upsert", "pk.fields": ["item"]}
+REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
+    "unknown table 'ordres'; did you mean 'orders'?; make it, or set auto.create: true": (
+        "table",
+        {"table": "ordres"},
+    ),
+    "table orders: unknown column 'timestamp'; the table has id, item; add it to the table": ("table", {}),
+    "pk.fields: item is not unique in table orders, in which id is; name that, or `create unique index": (
+        "pk.fields",
+        UPSERT,
+    ),
+    "unknown field 'itme'; did you mean 'item'?": ("pk.fields", {**UPSERT, "pk.fields": ["itme"]}),
 }
 
 
 @pytest.mark.parametrize("told", REFUSED)
-def test_a_table_that_does_not_fit_is_refused_before_anything_runs(
+def test_a_table_that_does_not_fit_is_refused_before_anything_runs_at_the_place_of_its_key(
     folder: Folder, topics: Topics, either: Either, told: str
 ) -> None:
-    sink = {**table(either, "orders"), **REFUSED[told]}
-    (found,) = mistakes(folder, p={"source": {"type": "rate"}, "sink": sink})
-    assert told in found
+    key, more = REFUSED[told]
+    fitting = [{"sql": "select cast(value as int) as id, 'a' as item from input"}] if key == "pk.fields" else []
+    sink = {**table(either, "orders"), **more}
+    (found,) = mistakes(folder, p={"source": {"type": "rate"}, "transforms": fitting, "sink": sink})
+    file, line, column, sentence = found.split(":", 3)
+    assert told in sentence
+    assert (file, folder.text.splitlines()[int(line) - 1][int(column) - 1 :].split(":")[0]) == ("p.yaml", f'"{key}"')
 
 
 def test_secrets_are_in_no_plan_and_no_checkpoint(folder: Folder, topics: Topics, sql: Sql) -> None:

@@ -29,10 +29,13 @@ class Folder:
         self.spark, self.path = spark, path
         self.settings: dict[str, Any] = {"bootstrap.servers": broker.bootstrap_servers}
         self.told: list[Told] = []
+        self.text = ""
 
     def manager(self, once: bool = True, **pipelines: Any) -> Manager:
-        text = json.dumps({"settings": self.settings, "pipelines": pipelines}, indent=1)
-        return Manager(read_text(text.encode(), "p.yaml", self.path, {}), self.spark, once=once, tell=self.told.append)
+        self.text = json.dumps({"settings": self.settings, "pipelines": pipelines}, indent=1)
+        return Manager(
+            read_text(self.text.encode(), "p.yaml", self.path, {}), self.spark, once=once, tell=self.told.append
+        )
 
     def run(self, **pipelines: Any) -> bool:
         return self.manager(**pipelines).run()

@@ -33,22 +33,18 @@ STATUS_FACTS = ("batch", "rows_in", "rows_out", "lag", "batch_seconds", "dead_le
 
 
 def meant(where: Path, name: str) -> tuple[Read, Home]:
-    """The pipeline that a command is about."""
-    from ottla.pipelines.file.reading import checkpoints_of, read_pipelines
-    from ottla.pipelines.manager.home import Home
-
-    with told_line_by_line():
-        read = one_of(read_pipelines(where), name)
-    return read, Home(checkpoints_of(read), read.name)
-
-
-def home_of(where: Path, name: str) -> Home:
-    """The folder of a pipeline alone, for which the file's secrets need not be there."""
+    """The pipeline that a command is about; of the file's secrets only those need be there that it uses."""
     from ottla.pipelines.file.reading import AS_WRITTEN, checkpoints_of, read_pipelines
     from ottla.pipelines.manager.home import Home
 
     with told_line_by_line():
-        return Home(checkpoints_of(one_of(read_pipelines(where, AS_WRITTEN), name)), name)
+        read = one_of(read_pipelines(where, AS_WRITTEN), name)
+    return read, Home(checkpoints_of(read), read.name)
+
+
+def home_of(where: Path, name: str) -> Home:
+    """Its folder alone."""
+    return meant(where, name)[1]
 
 
 @click.command()
@@ -144,7 +140,7 @@ def restart(name: str, where: Path) -> None:
     """End pipeline NAME and start it, as its file has it now."""
     from ottla.pipelines.manager.control import manager_of
 
-    _, home = meant(where, name)
+    home = home_of(where, name)
     manager = manager_of(home)
     if manager is None:
         raise ConfigError(f"nobody runs pipeline {name!r}; start it with `ottla pipeline run {where}`")

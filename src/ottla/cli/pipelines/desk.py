@@ -23,10 +23,10 @@ class PipelineDesk:
         self._where = where
 
     def status(self) -> list[dict[str, Any]]:
-        from ottla.pipelines.file.reading import checkpoints_of, read_pipelines
+        from ottla.pipelines.file.reading import AS_WRITTEN, checkpoints_of, read_pipelines
         from ottla.pipelines.manager.home import Home
 
-        reads = read_pipelines(self._where)
+        reads = read_pipelines(self._where, AS_WRITTEN)
         return objects(STATUS, [status_row(Home(checkpoints_of(read), read.name)) for read in reads])
 
     def resend(self, name: str) -> str:
@@ -44,10 +44,10 @@ class PipelineDesk:
             raise OttlaError(error.message) from None
 
     def _meant(self, name: str) -> tuple[Read, Home]:
-        from ottla.pipelines.file.reading import checkpoints_of, read_pipelines
+        from ottla.pipelines.file.reading import AS_WRITTEN, checkpoints_of, read_pipelines
         from ottla.pipelines.manager.home import Home
 
-        reads = {read.name: read for read in read_pipelines(self._where)}
+        reads = {read.name: read for read in read_pipelines(self._where, AS_WRITTEN)}
         if name not in reads:
             raise ConfigError(f"there is no pipeline {name!r} in {self._where}, only {', '.join(reads)}")
         return reads[name], Home(checkpoints_of(reads[name]), name)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
 from ottla.errors import OttlaError
-from ottla.pipelines.databases.table import Table
+from ottla.pipelines.databases.table import Keys, Table
 
 Kind = Literal["sqlite", "postgresql", "mysql"]
 Rows = Iterator[Sequence[Sequence[Any]]]
@@ -41,6 +41,9 @@ class Database(Protocol):
 
     def table(self, connection: Any, name: str) -> Table:
         """ConfigError where there is no such table."""
+
+    def keys(self, connection: Any, table: Table) -> Keys:
+        """By which columns its rows can be told apart."""
 
     def quoted(self, name: str) -> str:
         """A name of a table, with its schema, as SQL has it."""

@@ -14,7 +14,7 @@ from ottla.pipelines.address import shown
 from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows
 from ottla.pipelines.databases.mysql_address import address_of
 from ottla.pipelines.databases.mysql_types import KEYS, TYPES, column_of, literal_of_time
-from ottla.pipelines.databases.table import Table, missing_table
+from ottla.pipelines.databases.table import Keys, Table, grouped, missing_table
 
 CONNECT_SECONDS = 10
 STRICT = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
@@ -31,6 +31,11 @@ KEY = """
 select column_name from information_schema.statistics
 where table_schema = %s and table_name = %s and index_name = 'PRIMARY' order by seq_in_index
 """
+INDEXES = """
+select index_name, if(sub_part is null, column_name, null) from information_schema.statistics
+where table_schema = %s and table_name = %s and not non_unique order by index_name, seq_in_index
+"""
+VIEW = "select table_type = 'VIEW' from information_schema.tables where table_schema = %s and table_name = %s"
 ENGINE = "select engine from information_schema.tables where table_schema = %s and table_name = %s"
 TABLES = "select table_name from information_schema.tables where table_schema = %s"
 TRANSACTIONAL = {"InnoDB", "ROCKSDB", "ndbcluster"}
@@ -121,6 +126,12 @@ class Mysql:
             (engine,) = connection.execute(ENGINE, place).fetchone()
         # a view has no engine; what it writes to is found out by nobody
         return Table(name, tuple(column_of(*one) for one in found), key, engine is None or engine in TRANSACTIONAL)
+
+    def keys(self, connection: Connection, table: Table) -> Keys:
+        place = self._place(table.name)
+        with self.telling():
+            (is_view,) = connection.execute(VIEW, place).fetchone()
+            return None if is_view else grouped(table.key, connection.execute(INDEXES, place).fetchall())
 
     def _place(self, name: str) -> tuple[str, str]:
         """The database and the table of a name."""

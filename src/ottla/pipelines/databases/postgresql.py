@@ -28,7 +28,7 @@ from ottla.extras import extra
 from ottla.pipelines.address import shown
 from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows
 from ottla.pipelines.databases.on_conflict import raised, upserted
-from ottla.pipelines.databases.table import Table, TableColumn, missing_table
+from ottla.pipelines.databases.table import Keys, Table, TableColumn, missing_table
 
 SETTINGS = "-c client_encoding=UTF8 -c timezone=UTC -c datestyle=ISO -c extra_float_digits=1 -c bytea_output=hex"
 """As rows are copied in and out; a database may keep text otherwise than in UTF-8."""
@@ -58,6 +58,16 @@ from pg_attribute a join pg_type t on t.oid = a.atttypid
 left join pg_index i on i.indrelid = a.attrelid and i.indisprimary
 where a.attrelid = to_regclass(%s) and a.attnum > 0 and not a.attisdropped order by a.attnum
 """
+VIEW = "select relkind in ('v', 'f') from pg_class where oid = to_regclass(%s)"
+KEYS = """
+select array_agg(a.attname::text order by array_position(i.indkey::int2[], a.attnum))
+from pg_index i join pg_attribute a on a.attrelid = i.indrelid
+and array_position(i.indkey::int2[], a.attnum) < i.indnkeyatts
+where i.indrelid = to_regclass(%s) and i.indisunique and i.indisvalid and i.indimmediate
+and i.indpred is null and i.indexprs is null
+group by i.indexrelid, i.indisprimary order by i.indisprimary desc, i.indexrelid
+"""
+"""What an insert may name as its conflict."""
 TABLES = """
 select case when schemaname = current_schema() then relname else schemaname || '.' || relname end
 from pg_stat_user_tables
@@ -116,6 +126,12 @@ class Postgresql:
                 raise missing_table(name, [one for (one,) in connection.execute(TABLES)])
         key = tuple(one[0] for one in sorted(found, key=lambda one: one[5] or 0) if one[5] is not None)
         return Table(name, tuple(column_of(*one[:5]) for one in found), key)
+
+    def keys(self, connection: Any, table: Table) -> Keys:
+        name = self.quoted(table.name)
+        with self.telling():
+            (is_view,) = connection.execute(VIEW, (name,)).fetchone()
+            return None if is_view else [one for (one,) in connection.execute(KEYS, (name,))]
 
     def quoted(self, name: str) -> str:
         return ".".join(map(self.identifier, name.split(".")))

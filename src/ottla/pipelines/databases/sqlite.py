@@ -24,10 +24,15 @@ from pyspark.sql.types import (
 from ottla.errors import ConfigError
 from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows
 from ottla.pipelines.databases.on_conflict import raised, upserted
-from ottla.pipelines.databases.table import Table, TableColumn, missing_table
+from ottla.pipelines.databases.table import Keys, Table, TableColumn, grouped, missing_table
 
 PATIENCE_SECONDS = 30.0
 """How long it waits for another writer."""
+
+INDEXES = """
+select l.name, i.name from pragma_index_list(?) l, pragma_index_info(l.name) i
+where l."unique" and not l.partial order by l.seq desc, i.seqno
+"""
 
 
 class Sqlite:
@@ -77,6 +82,14 @@ class Sqlite:
             TableColumn(one, kind, kind_of(kind), not (filled or (one,) == key)) for one, kind, filled, _ in found
         ]
         return Table(name, tuple(columns), key)
+
+    def keys(self, connection: sqlite3.Connection, table: Table) -> Keys:
+        with self.telling():
+            kind = connection.execute("select type from sqlite_master where name = ?", (table.name,)).fetchone()
+            if kind == ("view",):
+                return None
+            found = connection.execute(INDEXES, (table.name,)).fetchall()
+        return grouped(table.key, found)
 
     def quoted(self, name: str) -> str:
         return self.identifier(name)

@@ -51,9 +51,22 @@ class Table(NamedTuple):
         return StructType([StructField(one.name, one.kind, one.is_nullable) for one in self.columns])
 
 
+Keys = Sequence[Sequence[str]] | None
+"""The columns of each unique index on all rows, the primary key first; None of a view, of which that is not known."""
+
+
 def missing_table(name: str, there: Iterable[str]) -> ConfigError:
     """There is no such table."""
     return ConfigError(unknown("table", name, there))
+
+
+def grouped(primary: Sequence[str], found: Iterable[tuple[str, str | None]]) -> list[Sequence[str]]:
+    """Keys, from the columns of the unique indexes, each with its index; an index on more than columns is none."""
+    indexes: dict[str, list[str | None]] = {}
+    for index, column in found:
+        indexes.setdefault(index, []).append(column)
+    keys = [tuple(one for one in columns if one is not None) for columns in indexes.values() if None not in columns]
+    return list(dict.fromkeys([*([tuple(primary)] if primary else []), *keys]))
 
 
 def differences(before: Table, now: Table) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator
 
 from ottla.config import unknown
 from ottla.errors import ConfigError
+from ottla.pipelines.address import HIGHEST_PORT, wrong_port
 from ottla.pipelines.databases.database import Database
 
 SCHEMES = ("sqlite", "postgresql", "mysql")
@@ -33,9 +34,11 @@ def known_address(text: str) -> str:
     """ValueError for what is no address of a database; a placeholder may be one."""
     if not text.startswith("${"):
         try:
-            scheme_of(text)
+            scheme = scheme_of(text)
         except ConfigError as error:
             raise ValueError(str(error)) from None
+        if scheme != "sqlite" and (port := wrong_port(text)) is not None:
+            raise ValueError(f"port {port!r} is none, which is a number up to {HIGHEST_PORT}; correct it")
     return text
 
 

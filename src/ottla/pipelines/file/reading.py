@@ -25,7 +25,8 @@ from ottla.pipelines.file.sentences import mistakes_in
 
 ENDINGS = (".yaml", ".yml")
 Environment = Mapping[str, str] | None
-"""Where secrets are; None for who asks after pipelines and runs none: neither secrets nor files that are named need be there."""
+"""Where secrets are. None for who asks after pipelines and runs none: neither secrets nor files that are named need be there, but
+for those that are used, which are this process's."""
 AS_WRITTEN: Environment = None
 
 
@@ -120,7 +121,7 @@ def paths(value: Any, path: Path) -> Iterator[Path]:
 
 def read_all(document: Document, folder: FilePath, environment: Environment) -> list[Read]:
     """The pipelines of a document."""
-    secrets = Secrets(environment or {}, folder)
+    secrets = Secrets(os.environ if environment is None else environment, folder)
     mistakes = [] if environment is None else list(secrets_missing(document, secrets))
     try:
         model = PipelineFile.model_validate(document.value)
@@ -132,10 +133,20 @@ def read_all(document: Document, folder: FilePath, environment: Environment) -> 
     reads = [Read(each, one, model.settings, folder, secrets, document) for each, one in model.pipelines.items()]
     mistakes += clients_mistaken(document, model)
     if environment is not None:
+        mistakes += checkpoints_mistaken(document, folder, model.settings.checkpoints)
         mistakes += (one for read in reads for one in misplaced(read))
     if mistakes:
         raise PipelineFileError(mistakes)
     return reads
+
+
+def checkpoints_mistaken(document: Document, folder: FilePath, checkpoints: str) -> Iterator[Mistake]:
+    """What is in the way of the folder of the checkpoints."""
+    place = (folder / checkpoints).absolute()
+    there = next((one for one in (place, *place.parents) if one.exists()), None)
+    if there is not None and not there.is_dir():
+        sentence = f"checkpoints = {checkpoints!r}: {there} is no folder, which pipelines keep how far they are in; name another"
+        yield Mistake(document.place(("settings", "checkpoints")), sentence)
 
 
 def clients_mistaken(document: Document, model: PipelineFile) -> Iterator[Mistake]:

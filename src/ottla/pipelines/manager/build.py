@@ -17,7 +17,7 @@ from ottla.pipelines.file.reading import Read, checkpoints_of
 from ottla.pipelines.manager.bad_rows import Letters
 from ottla.pipelines.manager.fingerprint import Fingerprint, state_of
 from ottla.pipelines.manager.reasons import reason_of
-from ottla.pipelines.place import Mistake, PipelineFileError, Place
+from ottla.pipelines.place import KeyMistake, Mistake, PipelineFileError, Place
 from ottla.pipelines.rows import TOPIC, without_failed
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources.topic import TopicBase
@@ -119,6 +119,8 @@ def placed(read: Read, *path: str | int) -> Iterator[None]:
         yield
     except PipelineFileError:
         raise
+    except KeyMistake as error:
+        raise mistake_at(read.place(*path, error.key), read, error) from error
     except (OttlaError, PySparkException, ValueError, TypeError) as error:
         raise mistake_at(read.place(*path), read, error) from error
 

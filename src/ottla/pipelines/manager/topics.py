@@ -10,11 +10,14 @@ from ottla.config import unknown
 from ottla.errors import OttlaError, TopicAlreadyExistsError
 from ottla.pipelines.file.reading import Read
 from ottla.pipelines.manager.build import mistake_at, placed, surroundings_of
+from ottla.pipelines.manager.reachability import is_anybody_there
 from ottla.pipelines.place import Mistake, PipelineFileError, Place
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources.topic import TopicBase
 
 PATIENCE_MS = 30_000
+ABSENT_MS = 1_000
+"""Where nobody listens at any address: what a client takes to say of each why it cannot be reached."""
 COMPACTED = {"cleanup.policy": "compact"}
 Clients = tuple[tuple[str, str], ...]
 
@@ -32,7 +35,8 @@ def ensure_topics(reads: Sequence[Read]) -> None:
     mistakes: list[Mistake] = []
     for clients, group in by_clients(reads).items():
         try:
-            with Admin({**dict(clients), "default.api.timeout.ms": PATIENCE_MS}) as admin:
+            patience_ms = PATIENCE_MS if is_anybody_there(dict(clients)) else ABSENT_MS
+            with Admin({**dict(clients), "default.api.timeout.ms": patience_ms}) as admin:
                 there = set(admin.list_topics(internal=True))
                 tables = {topic for read in group.reads for topic in tables_in(read)}
                 for topic in dict.fromkeys(topic for read in group.reads for topic in written(read, clients)):

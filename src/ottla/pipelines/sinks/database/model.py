@@ -24,7 +24,9 @@ from ottla.config import unknown
 from ottla.errors import ConfigError
 from ottla.pipelines.address import shown
 from ottla.pipelines.databases.database import Database
+from ottla.pipelines.databases.table import Keys, Table
 from ottla.pipelines.databases.url import DatabaseUrl, database_of
+from ottla.pipelines.place import of_key
 from ottla.pipelines.rows import column, in_json
 from ottla.pipelines.sinks.batches import start_batches
 from ottla.pipelines.sinks.database.statements import Statements
@@ -68,18 +70,27 @@ class DatabaseSink(Sink):
     def check(self, frame: DataFrame, around: Surroundings) -> None:
         database, rows, statements = self.parts(frame, around)
         types_of(database, rows, self.pk_fields)
-        connection = database.open()
+        with of_key("url"):
+            connection = database.open()
+        try:
+            with of_key("table"):
+                self.check_table(database, connection, statements)
+        finally:
+            connection.close()
+
+    def check_table(self, database: Database, connection: Any, statements: Statements) -> None:
         try:
             table = database.table(connection, statements.table)
         except ConfigError as error:
             if not self.auto_create:
                 raise ConfigError(f"{error}; make it, or set auto.create: true") from None
-        else:
-            self.check_columns(table, statements)
-        finally:
-            connection.close()
+            return
+        self.check_columns(table, statements)
+        if statements.key:
+            with of_key("pk.fields"):
+                check_key(table, database.keys(connection, table), statements)
 
-    def check_columns(self, table: Any, statements: Statements) -> None:
+    def check_columns(self, table: Table, statements: Statements) -> None:
         if not table.has_transactions:
             raise ConfigError(
                 f"table {table.name} has no transactions, so that half a batch could stay; alter table {table.name} engine=InnoDB"
@@ -99,8 +110,10 @@ class DatabaseSink(Sink):
 
     def parts(self, frame: DataFrame, around: Surroundings) -> tuple[Database, DataFrame, Statements]:
         """The database, the rows as it takes them, and what it is told."""
-        database = database_of(around.resolve(self.url), around.folder)
-        rows = self.rows(frame, is_sqlite=database.kind == "sqlite")
+        with of_key("url"):
+            database = database_of(around.resolve(self.url), around.folder)
+        with of_key("pk.fields"):
+            rows = self.rows(frame, is_sqlite=database.kind == "sqlite")
         names = tuple(name for name in rows.columns if name != DELETED)
         return database, rows, Statements(database, around.resolve(self.table), names, tuple(self.pk_fields))
 
@@ -133,6 +146,17 @@ class TaskWriter:
 
     def __call__(self, batch: int, task: str, rows: Any) -> int:
         return self.writer.write(batch, rows)
+
+
+def check_key(table: Table, keys: Keys, statements: Statements) -> None:
+    """ConfigError where rows cannot be told apart by it: they would be refused when they come, or be there twice."""
+    if keys is not None and set(statements.key) not in map(set, keys):
+        wanted = ", ".join(statements.key)
+        there = " or ".join(", ".join(one) for one in keys) or "nothing"
+        raise ConfigError(
+            f"pk.fields: {wanted} is not unique in table {table.name}, in which {there} is; name that, or "
+            f"`create unique index on {table.name} ({wanted})`"
+        )
 
 
 def types_of(database: Database, rows: DataFrame, key: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from ottla.pipelines.address import shown
 from ottla.pipelines.databases.url import DatabaseUrl, database_of
 from ottla.pipelines.feeds.feed import Feed
+from ottla.pipelines.place import of_key
 from ottla.pipelines.sources.database.polled import Polled
 from ottla.pipelines.sources.database.table_feed import TableFeed
 from ottla.pipelines.sources.fed import FedSource, not_beside
@@ -68,18 +69,24 @@ class DatabaseSource(FedSource):
         return f"{self.describe()} by {' and '.join(ways)}"
 
     def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
-        database = database_of(around.resolve(self.url), around.folder)
-        connection = database.open()
+        with of_key("url"):
+            database = database_of(around.resolve(self.url), around.folder)
+            connection = database.open()
         try:
-            table = database.table(connection, around.resolve(self.table))
+            with of_key("table"):
+                table = database.table(connection, around.resolve(self.table))
         finally:
             connection.close()
+        with of_key("columns"):
+            read = table.of(self.columns)
+        with of_key("timestamp"):
+            time_type = table.column(self.timestamp).type if self.timestamp else ""
         polled = Polled(
-            table=table.of(self.columns),
+            table=read,
             whole=self.columns is None,
             incrementing=self.incrementing,
             timestamp=self.timestamp,
-            time_type=table.column(self.timestamp).type if self.timestamp else "",
+            time_type=time_type,
             delay_ms=self.timestamp_delay_interval_ms,
             most=self.batch_max_rows,
             zone=self.db_timezone,

@@ -27,6 +27,7 @@ from ottla.errors import ConfigError
 from ottla.pipelines.databases.database import Database
 from ottla.pipelines.databases.table import Table, TableColumn
 from ottla.pipelines.feeds.feed import Position
+from ottla.pipelines.place import of_key
 from ottla.pipelines.sources.database.dialects import DIALECTS
 
 NUMBERS = (LongType, IntegerType, ShortType)
@@ -58,18 +59,21 @@ class Polled:
     def check(self, there: Table, validate_non_null: bool) -> None:
         """ConfigError for columns by which no row could be found."""
         for option, name in (("incrementing", self.incrementing), ("timestamp", self.timestamp)):
-            if name is None:
-                continue
-            column = there.column(name)
-            if option == "incrementing" and not is_number(column.kind):
-                raise ConfigError(f"incrementing: column {name!r} is {column.type}; name one of whole numbers")
-            if option == "timestamp" and not self.has_times(column):
-                raise ConfigError(f"timestamp: column {name!r} is {column.type}; name one that has times")
-            if column.is_nullable and validate_non_null:
-                raise ConfigError(
-                    f"{option}: column {name!r} of table {there.name} may be null, and a row without it is never found; declare "
-                    "it NOT NULL, or set validate.non.null: false if there are none"
-                )
+            if name is not None:
+                with of_key(option):
+                    self.check_column(option, there.column(name), there.name, validate_non_null)
+
+    def check_column(self, option: str, column: TableColumn, table: str, validate_non_null: bool) -> None:
+        name = column.name
+        if option == "incrementing" and not is_number(column.kind):
+            raise ConfigError(f"incrementing: column {name!r} is {column.type}; name one of whole numbers")
+        if option == "timestamp" and not self.has_times(column):
+            raise ConfigError(f"timestamp: column {name!r} is {column.type}; name one that has times")
+        if column.is_nullable and validate_non_null:
+            raise ConfigError(
+                f"{option}: column {name!r} of table {table} may be null, and a row without it is never found; declare "
+                "it NOT NULL, or set validate.non.null: false if there are none"
+            )
 
     def has_times(self, column: TableColumn) -> bool:
         return isinstance(column.kind, (*TIMES, StringType)) and not column.as_text

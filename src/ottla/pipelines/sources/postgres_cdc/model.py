@@ -15,6 +15,7 @@ from ottla.pipelines.address import shown
 from ottla.pipelines.databases.postgresql import Postgresql
 from ottla.pipelines.databases.url import DatabaseUrl, database_of, scheme_of
 from ottla.pipelines.feeds.feed import Feed
+from ottla.pipelines.place import of_key
 from ottla.pipelines.sources.fed import FedSource, not_beside
 from ottla.pipelines.sources.postgres_cdc.change_feed import ChangeFeed
 from ottla.pipelines.sources.postgres_cdc.envelope import Envelope
@@ -70,12 +71,15 @@ class PostgresCdcSource(FedSource):
         return f"{self.describe()}{'' if self.envelope else ', as rows'}"
 
     def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
-        slot = self.slot(around)
-        connection = slot.database.open()
+        with of_key("url"):
+            slot = self.slot(around)
+            connection = slot.database.open()
         try:
             with slot.database.telling():
-                slot.check(connection)
-                table = slot.database.table(connection, slot.table)
+                with of_key("url"):
+                    slot.check(connection)
+                with of_key("table"):
+                    table = slot.database.table(connection, slot.table)
                 schema, _, database = connection.execute(PLACE, (slot.database.quoted(slot.table),)).fetchone()
         finally:
             connection.close()
