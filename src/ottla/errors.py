@@ -445,6 +445,12 @@ def topic_asked(code: int, topic: str) -> str:
     return f"topic {topic!r}"
 
 
+def few_of(names: Sequence[object], most: int = 5, between: str = ", ") -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(map(str, names[:most])) + more
+
+
 def error_for(code: int, message: str | None = None) -> KafkaError:
     """The exception for an error code."""
     if code in NOT_ALLOWED and HOW_RULES_ARE_MADE not in (message or ""):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ottla import Admin, Broker, NewTopic, Producer, TopicPartition
 from ottla.cli.benching.latencies import bound, class_of, histogram, percentile, summary
+from ottla.cli.benching.runs import values_of
 from ottla.free_ports import free_port
 from ottla.model import LATEST
 from tests.cli.conftest import ottla, start
@@ -122,6 +123,11 @@ def test_mistakes_are_sentences(address: str) -> None:
     assert too_large.status == 1
     assert "max.request.size" in too_large.sentence
     assert not topics(address)
+
+
+def test_values_that_are_large_are_few() -> None:
+    assert [len(values_of(size)) for size in (0, 100, 2**20, 2**24, 2**27)] == [64, 64, 64, 4, 1]
+    assert [len(each) for each in values_of(2**24)] == [2**24] * 4
 
 
 @given(st.lists(st.floats(0, 100), min_size=1))

@@ -147,6 +147,8 @@ def test_offsets_are_moved_in_many_ways(run: Ottla, left: str, filled: str, way:
 def test_offsets_are_shifted_within_the_log(run: Ottla, left: str, filled: str, by: int, offset: int) -> None:
     _, row = run.rows("groups", "reset-offsets", left, "--all-topics", "--shift-by", by, "--execute")
     assert row == [left, filled, "0", str(offset)]
+    beyond = f"{filled}-0 has no offset {4 + by}, only 0 to 10: {offset} it is\n"
+    assert run.aside == ("" if offset == 4 + by else beyond)
 
 
 def test_nothing_changes_without_execute(run: Ottla, left: str, filled: str) -> None:

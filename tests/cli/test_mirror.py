@@ -66,6 +66,19 @@ def test_mistakes_are_one_sentence(words: tuple[str, ...], sentence: str) -> Non
     assert sentence in ended.sentence
 
 
+def test_a_name_that_fits_no_topic_is_told(address: str, target: str, topic: str) -> None:
+    sides = ("--source-server", address, "--target-server", target, "--once", "--no-groups")
+    ended = ottla("mirror", f"{topic}-typo", *sides)
+    assert (ended.status, ended.sentence) == (
+        1, f"the source has no topic '{topic}-typo'; ottla topics list names those that it has"
+    )  # fmt: skip
+    with Producer(bootstrap_servers=address) as producer:
+        producer.send(topic, b"hello")
+    ended = ottla("mirror", topic, f"{topic}-typo", *sides)
+    assert (ended.status, ended.out) == (0, "1 records carried, 0 to go\n")
+    assert f"the source has no topic '{topic}-typo'\n" in ended.err
+
+
 def test_a_cluster_is_not_carried_onto_itself(address: str) -> None:
     ended = ottla("mirror", "--source-server", address, "--target-server", address, "--once")
     assert (ended.status, ended.out) == (1, "")

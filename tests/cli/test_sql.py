@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -93,6 +95,14 @@ def test_mistakes_are_one_sentence(ask: Ask, query: str, words: tuple[object, ..
     ended, out, err = ask(query, *words)
     assert (ended, out, err.count("\n")) == (status, "", 1)
     assert sentence in err
+
+
+@pytest.mark.parametrize("error", [RuntimeError("Query interrupted"), duckdb.InterruptException("Interrupted!")])
+def test_ctrl_c_amid_a_query_is_no_failure(ask: Ask, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    session = Mock(**{"sql.side_effect": error})
+    monkeypatch.setattr(duckdb, "connect", lambda: session)
+    assert ask("select 1") == (130, "", "")
+    session.close.assert_called_once()
 
 
 def test_topics_are_found_where_tables_stand() -> None:

@@ -7,6 +7,7 @@ failure: its reader has what it wanted.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -20,8 +21,10 @@ from ottla.errors import OttlaError
 FAILED = 1
 SENSELESS = 2
 INTERRUPTED = 130
-KAFKAS = {"--log-dirs": "--data-dir", "--log-dir": "--data-dir", "-n": "--max-messages", "-c": "--max-messages"}
+KAFKAS = {"--log-dirs": "--data-dir", "--log-dir": "--data-dir", "-c": "--max-messages"}
 """Options by the names of Kafka's settings and of other tools, where another of ours is written more like them."""
+NO_NUMBER = re.compile(r"is not a valid integer(?: range)?")
+"""What click says of a text where a number belongs."""
 FROM_STDIN = "unexpected extra argument"
 """What click says where somebody gives `ottla produce` the records themselves."""
 
@@ -119,7 +122,7 @@ def sentence_of(error: click.UsageError) -> str:
         if meant in known:
             return f"unknown option {error.option_name!r}; did you mean {meant!r}? (see {path} --help)"
         return f"{unknown('option', error.option_name, known)} (see {path} --help)"
-    message = error.format_message().rstrip(".")
+    message = NO_NUMBER.sub("is no whole number", error.format_message()).rstrip(".")
     if path == "ottla produce" and FROM_STDIN in message:
         message += ": records are lines of standard input, as in echo hello | ottla produce TOPIC"
     return f"{message[:1].lower()}{message[1:]} (see {path} --help)"

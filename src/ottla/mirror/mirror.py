@@ -88,6 +88,7 @@ class Mirror:
 
     def _carry(self, survey: Survey, carrier: Carrier) -> Standing:
         partitions = self._refresh(survey, carrier)
+        self._tell_unmatched(survey)
         ends = carrier.consumer.end_offsets(sorted(partitions)) if self._settings.once else None
         carrier.consumer.bound(ends or {})
         looked = self._now()
@@ -102,6 +103,14 @@ class Mirror:
             self._show(self._standing(carrier, partitions, ends))
         self._move_groups(survey, carrier, partitions)
         return self._standing(carrier, partitions, ends)
+
+    def _tell_unmatched(self, survey: Survey) -> None:
+        unmatched = [each for each in survey.unmatched() if each != ".*"]
+        text = f"the source has no topic {' and none '.join(map(repr, unmatched))}"
+        if self._settings.once and len(unmatched) == len(self._settings.selection.topics):
+            raise ConfigError(f"{text}; ottla topics list names those that it has")
+        if unmatched:
+            self._tell(text + ("" if self._settings.once else "; it is carried once there is one"))
 
     def _refresh(self, survey: Survey, carrier: Carrier) -> set[TopicPartition]:
         found, plan = survey.make_topics()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ottla.errors import ConfigError, KafkaError, TopicAlreadyExistsError
 from ottla.mirror.group_plan import GroupPlan, plan_group
 from ottla.mirror.ledger import Ledger, Read
-from ottla.mirror.selection import LEDGERS
+from ottla.mirror.selection import LEDGERS, fits
 from ottla.mirror.settings import MirrorSettings
 from ottla.mirror.topic_plan import TopicPlan, TopicShape, plan_topics
 from ottla.model import TopicPartition
@@ -61,6 +61,11 @@ class Survey:
         plan = plan_topics(source, target, selection.renamed, with_configs=self._settings.with_configs)
         self._carry_out(plan)
         return [TopicPartition(name, p) for name, shape in source.items() for p in range(shape.partitions)], plan
+
+    def unmatched(self) -> list[str]:
+        """The patterns that fit no topic of the source; a name that is misspelt is one."""
+        names = self._source.list_topics()
+        return [each for each in self._settings.selection.topics if not any(fits(name, [each]) for name in names)]
 
     def _carry_out(self, plan: TopicPlan) -> None:
         from ottla.client.admin import ConfigResource, NewTopic

@@ -50,8 +50,13 @@ def test_a_topic_that_exists_is_not_created_again(admin: Admin, topic: str) -> N
 
 
 def test_a_topic_there_is_not_cannot_be_deleted(admin: Admin) -> None:
-    with pytest.raises(UnknownTopicOrPartitionError):
+    with pytest.raises(UnknownTopicOrPartitionError) as caught:
         admin.delete_topics(["there-is-no-such-topic"])
+    assert caught.value.message == "there is no topic 'there-is-no-such-topic'"
+    with pytest.raises(UnknownTopicOrPartitionError) as caught:
+        admin.delete_topics([f"no-{n}" for n in range(8)])
+    told = "; ".join(f"there is no topic 'no-{n}'" for n in range(5))
+    assert caught.value.message == f"{told} and 3 more"
 
 
 def test_each_topic_is_created_or_not_by_itself_and_every_error_is_told(admin: Admin, topic: str) -> None:

@@ -8,7 +8,10 @@ import pytest
 
 from ottla import Admin
 from ottla.client.admin import ConfigResource
+from ottla.client.admin.config_calls import outcome
+from ottla.client.admin.config_resource import KINDS
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.incremental_alter_configs import AlterConfigsResourceResponse
 from tests.client.conftest import fresh_name
 
 
@@ -42,6 +45,15 @@ def test_each_resource_is_changed_or_not_by_itself_and_every_error_is_told(admin
         admin.alter_configs({missing: {"retention.ms": 1}, there: {"retention.ms": 77}})
     assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert admin.describe_configs([there])[there]["retention.ms"].value == "77"
+
+
+def test_a_resource_is_named_where_the_broker_says_nothing_of_it() -> None:
+    def told(code: int, message: str | None) -> str:
+        return str(outcome(AlterConfigsResourceResponse(code, message, KINDS["topic"], "flights")))
+
+    assert told(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None) == "UNKNOWN_TOPIC_OR_PARTITION: there is no topic 'flights'"
+    assert told(ErrorCode.INVALID_CONFIG, None) == "INVALID_CONFIG: topic 'flights'"
+    assert told(ErrorCode.INVALID_CONFIG, "no number") == "INVALID_CONFIG: no number"
 
 
 def test_a_broker_that_there_is_not_is_told_as_such(admin: Admin) -> None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Tell = Callable[[int], None]
 MOST_SAMPLES = 100_000
 """So many records are timed at most, evenly spread."""
-VALUES = 64
-"""Different values that are sent in turn."""
+VALUES, MOST_BYTES = 64, 64 * 2**20
+"""Different values that are sent in turn, and what they may take together where one is large."""
 SILENCE_SECONDS = 30.0
 """After which a topic is taken to have no more."""
 PACE_SECONDS = 0.001
@@ -99,7 +99,7 @@ class Deliveries:
 
 def produce(producer: Producer, topic: str, count: int, size: int, rate: float | None, tell: Tell) -> Run:
     """Send as quickly as may be, or `rate` records a second; over when the broker has the last."""
-    values = [os.urandom(size) for _ in range(VALUES)]
+    values = values_of(size)
     deliveries = Deliveries()
     begun = time.perf_counter()
     every = max(math.ceil(count / MOST_SAMPLES), 1)
@@ -107,13 +107,18 @@ def produce(producer: Producer, topic: str, count: int, size: int, rate: float |
         if rate is not None:
             keep_pace(begun + number / rate)
         producer.send(
-            topic, values[number % VALUES], on_delivery=deliveries.plain if number % every else deliveries.timed()
+            topic, values[number % len(values)], on_delivery=deliveries.plain if number % every else deliveries.timed()
         )
         deliveries.check()
         tell(1)
     producer.flush()
     deliveries.check()
     return Run(count, count * size, time.perf_counter() - begun, deliveries.latencies)
+
+
+def values_of(size: int) -> list[bytes]:
+    """What is sent in turn."""
+    return [os.urandom(size) for _ in range(max(1, min(VALUES, MOST_BYTES // max(size, 1))))]
 
 
 def keep_pace(moment: float) -> None:

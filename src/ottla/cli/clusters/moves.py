@@ -58,6 +58,8 @@ def elect(
             ask("Records that the new leaders lack are lost. Elect?", agreed=agreed)
         elected = sorted(admin.elect_leaders(election_type.upper(), wanted))
         leaders = leaders_of(admin, elected)
+    if not elected:
+        click.echo("nobody was elected: it is so already", err=True)
     if elected or in_json:
         show(("PARTITION", "LEADER"), [(str(tp), leaders[tp]) for tp in elected], in_json=in_json)
 

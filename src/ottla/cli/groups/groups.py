@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ottla.cli.groups import rows as rows_of
-from ottla.cli.groups.kinds import TOOLS, kinds_told, of_consumers
+from ottla.cli.groups.kinds import STATES, TOOLS, TYPES, kinds_told, known_name, of_consumers
 from ottla.cli.groups.reset import reset_offsets
 from ottla.cli.groups.watch import watch
 from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
@@ -30,7 +30,13 @@ def groups() -> None:
 
 @groups.command("list")
 @bootstrap_server
-@click.option("--state", "states", metavar="STATE", multiple=True, help="Only groups in this state, such as Empty.")
+@click.option(
+    "--state",
+    "states",
+    metavar="STATE",
+    multiple=True,
+    help=f"Only groups in this state: {', '.join(STATES[:-1])} or {STATES[-1]}.",
+)
 @click.option(
     "--type",
     "types",
@@ -50,6 +56,8 @@ def list_groups(
     settings: tuple[str, ...],
 ) -> None:
     """Print the names of all consumer groups, one a line; with --type also of those that are not consumers'."""
+    states = tuple(known_name("state", each, STATES) for each in states)
+    types = tuple(known_name("type", each, TYPES) for each in types)
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.list_groups(states=states, types=types)
     if not TOOLS.keys() & {each.lower() for each in types}:

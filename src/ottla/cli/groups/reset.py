@@ -145,14 +145,22 @@ def new_offsets(admin: Admin, group: str, topics: Sequence[str], way: Way) -> di
         case "by_duration" | "to_datetime":
             found = admin.list_offsets(dict.fromkeys(partitions, moment_ms(way)))
             wanted = {tp: at.offset if at.offset >= 0 else end[tp] for tp, at in found.items()}
-    return {tp: max(first[tp], min(offset, end[tp])) for tp, offset in wanted.items()}
+    return {tp: within(tp, offset, first[tp], end[tp]) for tp, offset in wanted.items()}
+
+
+def within(tp: TopicPartition, offset: int, first: int, end: int) -> int:
+    """The offset, or the nearest that the partition has, which is said."""
+    nearest = max(first, min(offset, end))
+    if nearest != offset:
+        click.echo(f"{tp} has no offset {offset}, only {first} to {end}: {nearest} it is", err=True)
+    return nearest
 
 
 def moved(tp: TopicPartition, committed: Mapping[TopicPartition, int], by: int) -> int:
     """An offset so many records on."""
     if tp not in committed:
         raise click.ClickException(f"the group has committed no offset for {tp}, which --shift-by could start from")
-    return max(0, committed[tp] + by)
+    return committed[tp] + by
 
 
 def moment_ms(way: Way) -> int:

@@ -45,7 +45,7 @@ where_option = click.option(
 @click.option("--from-time", metavar="TIME", help="Begin at a time: 2026-01-31T12:00, -10m, or ms since 1970.")
 @click.option("--exit", "until_end", is_flag=True, help="End where the partitions ended at the start.")
 @click.option("--group", metavar="GROUP", help="Read as a member, and commit what is printed.")
-@click.option("--max-messages", type=click.IntRange(1), help="End after this many records.")
+@click.option("-n", "--max-messages", type=click.IntRange(1), help="End after this many records.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(0), help="End when nothing comes for this long.")
 @click.option(
     "--format",

@@ -31,6 +31,8 @@ from ottla.extras import extra
 if TYPE_CHECKING:
     from ottla.model import TopicPartition
 
+INTERRUPTED = "Query interrupted"
+"""What DuckDB says after Ctrl-C, in an error that is none of its own."""
 FILES: Mapping[str, Callable[[Any, str], None]] = {
     ".parquet": lambda relation, place: relation.write_parquet(place),
     ".csv": lambda relation, place: relation.write_csv(place),
@@ -84,6 +86,12 @@ def sql(
             write(relation, place)
         else:
             show_rows(relation.columns, relation.fetchall(), "json" if in_json else output)
+    except duckdb.InterruptException:
+        raise click.Abort from None
+    except RuntimeError as error:
+        if str(error) != INTERRUPTED:
+            raise
+        raise click.Abort from None
     except duckdb.Error as error:
         raise click.ClickException(sentence_of(error)) from None
     finally:

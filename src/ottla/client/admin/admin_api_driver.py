@@ -35,6 +35,7 @@ from ottla.errors import (
     KafkaTimeoutError,
     UnsupportedVersionError,
     error_for,
+    few_of,
 )
 from ottla.model import Node
 
@@ -275,16 +276,19 @@ def was_told(error: KafkaError | None) -> bool:
 
 
 def raise_first(failed: Mapping[Any, KafkaError]) -> None:
-    """Raise the first error, its text naming all of them, each once with all whom it struck; nothing when there is none."""
+    """Raise the first error, its text naming all of them, each once with whom it struck; nothing when there is none."""
     if not failed:
         return
     first = next(iter(failed.values()))
     if len(failed) == 1:
         raise first
+    alike = all(error.code == first.code for error in failed.values())
     struck: dict[str, list[str]] = {}
     for key, error in failed.items():
-        struck.setdefault(str(error), []).append(str(key) if isinstance(key, tuple) else repr(key))
-    raise error_for(first.code, "; ".join(f"{', '.join(keys)}: {error}" for error, keys in struck.items()))
+        name, text = str(key) if isinstance(key, tuple) else repr(key), error.reason if alike else str(error)
+        struck.setdefault(text, []).extend([] if name in text else [name])
+    told = [f"{few_of(keys)}: {text}" if keys else text for text, keys in struck.items()]
+    raise error_for(first.code, few_of(told, between="; "))
 
 
 def metrics_of(client_id: str, client: NetworkClient) -> ClientMetrics:

@@ -9,7 +9,7 @@ from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, any_br
 from ottla.client.admin.config_resource import KINDS, SOURCES, ConfigEntry, ConfigResource
 from ottla.client.arguments import checked_dict, checked_flag, checked_list, checked_text
 from ottla.client.deadline import Deadline
-from ottla.errors import KafkaError, error_for
+from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Node
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.protocol.messages.incremental_alter_configs import (
@@ -128,7 +128,9 @@ def outcome(answer: Any) -> KafkaError | None:
     """What went wrong with one resource."""
     if not answer.error_code:
         return None
-    return error_for(answer.error_code, answer.error_message or f"{resource_of(answer)}")
+    kind, name = resource_of(answer)
+    there_is_none = answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return error_for(answer.error_code, answer.error_message or f"{'there is no ' * there_is_none}{kind} {name!r}")
 
 
 def entries_of(answer: Any) -> KafkaError | dict[str, ConfigEntry]:

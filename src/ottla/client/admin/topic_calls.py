@@ -141,6 +141,8 @@ def outcome(answer: Any) -> KafkaError | bool:
     """What became of one topic."""
     if not answer.error_code:
         return True
+    if answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # Kafka's own words for it leave out which
+        return error_for(answer.error_code, f"there is no topic {answer.name!r}")
     return error_for(answer.error_code, answer.error_message or f"topic {answer.name!r}")
 
 

@@ -17,7 +17,7 @@ from ottla.client.deadline import Deadline
 from ottla.client.future import Future
 from ottla.client.list_offsets import Findings, questions, read_answer
 from ottla.client.steps import Steps
-from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, name_of, topic_asked
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, few_of, name_of, topic_asked
 from ottla.model import OffsetAndTimestamp, TopicPartition
 
 LOG = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ class OffsetFetcher:
             setting = "default.api.timeout.ms, or the call's own timeout"
             return self._client.client.unavailable(deadline.span * 1000, setting)
         reason = why or self._client.client.trouble()
-        return KafkaTimeoutError(f"no offset of {', '.join(map(str, left))} within {deadline.span:g} s: {reason}")
+        return KafkaTimeoutError(f"no offset of {few_of(list(left))} within {deadline.span:g} s: {reason}")
 
     def _handle_reset(
         self, tps: list[TopicPartition], wanted: Mapping[TopicPartition, int], done: Future[ClientResponse]
