@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import uuid
+from typing import Any
 
 import pytest
 
 from ottla.client.producer.events import BatchFailed
+from ottla.client.producer.future import RecordFuture
 from ottla.errors import ErrorCode, IllegalStateError, KafkaError, KafkaTimeoutError
-from ottla.protocol.messages.produce import ProduceRequest
+from ottla.model import Node, TopicPartition
+from ottla.protocol.messages.produce import ProduceRequest, ProduceResponse, TopicProduceResponse
 from tests.client.producer import test_sender
 from tests.client.producer.test_sender import TOPIC, Story, accepted, refused
 
@@ -93,3 +96,61 @@ def test_a_topic_that_its_broker_gave_no_id_is_written_to_by_its_name(
     story.run()
     assert future.exception(0) is None
     assert story.versions(ProduceRequest) == [version]
+
+
+def in_flight_to_a_cut_off_leader(**settings: Any) -> tuple[Story, list[RecordFuture]]:
+    """A batch is acknowledged, and five that follow it get no answer from node 1."""
+    story = Story(**settings)
+    story.send(1)
+    story.run()
+    story.silent = True
+    futures = story.send(1, 2, 3, 4, 5)
+    while len(story.sent) < 6:
+        story.sender.run_once()
+    assert story.clock.monotonic() < 1.0, "nothing is given up yet"
+    story.silent = False
+    return story, futures
+
+
+def learn_that_node_2_leads(story: Story) -> None:
+    assert story.metadata.learn_leaders({TopicPartition("t", 0): (2, 4)}, [Node(2, "h", 2)])
+
+
+@pytest.mark.behaviour("P4", "P6")
+def test_what_has_numbers_goes_to_the_new_leader_at_once_where_the_old_one_is_silent() -> None:
+    story, futures = in_flight_to_a_cut_off_leader()
+    started = story.clock.monotonic()
+    learn_that_node_2_leads(story)
+    futures += story.send(6)
+    story.run()
+    assert all(future.exception(0) is None for future in futures)
+    sent = [(channel, first, count) for channel, _, _, first, count in story.sent]
+    numbered = [(1, 1), (2, 2), (4, 3), (7, 4), (11, 5)]
+    assert sent == [(1, 0, 1), *((1, *each) for each in numbered), *((2, *each) for each in numbered), (2, 16, 6)]
+    assert story.clock.monotonic() - started < 1.0, "far less than request.timeout.ms"
+
+
+@pytest.mark.behaviour("P4", "P6")
+def test_what_the_old_leader_says_of_a_batch_that_went_to_the_new_one_changes_nothing() -> None:
+    story, futures = in_flight_to_a_cut_off_leader()
+    learn_that_node_2_leads(story)
+    story.silent = True
+    story.sender.run_once()
+    assert [channel for channel, *_ in story.sent[6:]] == [2]
+    refusal = ProduceResponse([TopicProduceResponse("t", TOPIC, [refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)])])
+    asked = [header for _, header, request in story.selector.requests if isinstance(request, ProduceRequest)]
+    for header in asked[1:6]:
+        story.selector.answer_late(1, header, refusal)
+    for _ in range(3):
+        story.sender.run_once()
+    assert len(story.sent) == 7, "one is in flight to node 2, and is not sent again"
+    assert not any(future.done() for future in futures)
+
+
+def test_without_numbers_what_is_in_flight_waits_for_its_answer_whoever_leads_by_now() -> None:
+    story, _ = in_flight_to_a_cut_off_leader(enable_idempotence=False)
+    learn_that_node_2_leads(story)
+    story.send(6)
+    while len(story.sent) < 7:
+        story.sender.run_once()
+    assert [(channel, count) for channel, *_, count in story.sent] == [*((1, n) for n in (1, 1, 2, 3, 4, 5)), (2, 6)]

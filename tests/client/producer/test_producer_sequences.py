@@ -54,6 +54,17 @@ def test_the_second_batch_waits_until_the_broker_has_the_first() -> None:
     assert numbering.may_drain(batch()), "from here on several may be under way"
 
 
+def test_no_more_batches_are_without_outcome_than_a_broker_remembers() -> None:
+    """Else one that the next leader has, and has forgotten, would be taken for a gap, and written again under another epoch."""
+    numbering = sequences()
+    known_there(numbering)
+    first, *_ = [taken(numbering) for _ in range(5)]
+    assert not numbering.may_drain(batch())
+    assert numbering.may_drain(batch(tp=B)), "in another partition"
+    numbering.completed(first, 2)
+    assert numbering.may_drain(batch())
+
+
 def test_a_batch_that_may_be_in_the_log_and_is_not_leaves_a_gap_once_nothing_else_is_in_flight() -> None:
     numbering = sequences()
     known_there(numbering)

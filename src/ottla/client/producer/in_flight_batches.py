@@ -2,16 +2,20 @@
 
 A batch is added when it leaves in a request. Its answer, the loss of its connection or the end of its time finds it here and settles it: with an offset,
 with an error, or by a place in its queue again. What finds it here no more (an answer that comes after `delivery.timeout.ms`) changes nothing.
+
+A leader that is cut off from its followers may be silent for as long as `request.timeout.ms`, while another leads by now. What has numbers is sent
+to that one at once (`follow_leaders`): it finds by them what it has, while it remembers them. What the old leader says after that changes nothing.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from ottla.client.client_response import ClientResponse
+from ottla.client.cluster import Cluster
 from ottla.client.metrics.producer_sensors import ProducerSensors
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer import batch_events
@@ -37,6 +41,13 @@ from ottla.trace import EventStream
 LOG = logging.getLogger(__name__)
 
 
+class Departure(NamedTuple):
+    """Batches that left for a broker in one request."""
+
+    node: int
+    batches: list[ProducerBatch]
+
+
 class InFlightBatches:
     """What brokers have not answered for yet."""
 
@@ -59,17 +70,46 @@ class InFlightBatches:
         self._events = events
         self._sensors = sensors
         self._in_order = config.max_in_flight_requests_per_connection == 1
-        self._batches: set[ProducerBatch] = set()
+        self._batches: dict[ProducerBatch, Departure] = {}
+        """Each with the request in which it left last."""
+        self._cluster = self._metadata.cluster
+        """As it was when `follow_leaders` last looked."""
         self.unheard = UnheardFailures()
         """What failed without anybody hearing of it. Of a transaction its commit tells."""
         self.any_finished = False
         """Whether a batch has come to its end since somebody set this back."""
 
-    def add(self, batch: ProducerBatch) -> None:
-        """It leaves now. Where one request at a time keeps the order, its partition waits for the answer."""
-        self._batches.add(batch)
-        if self._in_order:
-            self._accumulator.mute(batch.tp)
+    def add(self, node: int, batches: list[ProducerBatch]) -> Departure:
+        """They leave now. Where one request at a time keeps the order, their partitions wait for the answer."""
+        departure = Departure(node, batches)
+        for batch in batches:
+            self._batches[batch] = departure
+            if self._in_order:
+                self._accumulator.mute(batch.tp)
+        return departure
+
+    def unsettled(self, departure: Departure) -> list[ProducerBatch]:
+        """Those of a request that wait for its answer still."""
+        return [batch for batch in departure.batches if self._batches.get(batch) is departure]
+
+    def follow_leaders(self, cluster: Cluster, now: float) -> None:
+        """Queue again what has numbers and is in flight to a broker that is not its leader any more."""
+        if cluster is self._cluster:
+            return
+        self._cluster = cluster
+        if self._transactions is None:
+            return  # nobody would see that it is there twice
+        for batch, departure in list(self._batches.items()):
+            leader = cluster.leader(batch.tp)
+            if leader is not None and leader.node_id != departure.node:
+                self._follow(batch, f"{batch.tp}: node {leader.node_id} leads by now, not {departure.node}", now)
+
+    def _follow(self, batch: ProducerBatch, why: str, now: float) -> None:
+        error = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, why)
+        if self._can_retry(batch, error, now, -1):
+            self._land(batch)
+            self._try_again(batch, error, now)
+            batch.retry_at = now
 
     def listed(self) -> list[ProducerBatch]:
         """What was sent and has no outcome; RuntimeError where another thread changes it meanwhile."""
@@ -143,12 +183,7 @@ class InFlightBatches:
             return
         self._land(batch)
         if self._can_retry(batch, error, now, log_start_offset):
-            LOG.debug("[%s] %s: %s, trying again", self._name, batch.tp, error)
-            batch.last_error = error if isinstance(error, Exception) else None
-            self._accumulator.reenqueue(batch, now)
-            self._sensors.retried.of(batch.tp.topic).record(batch.count)
-            if self._events.active:
-                self._events.tell(batch_events.retried(batch, error, now))
+            self._try_again(batch, error, now)
             return
         if error is not None:
             # When the retries are used up an earlier attempt may have been written.
@@ -157,6 +192,14 @@ class InFlightBatches:
         if self._transactions is not None:
             self._transactions.sequences.completed(batch, base_offset)
         self.finish(batch, None, base_offset, log_append_time)
+
+    def _try_again(self, batch: ProducerBatch, error: Any, now: float) -> None:
+        LOG.debug("[%s] %s: %s, trying again", self._name, batch.tp, error)
+        batch.last_error = error if isinstance(error, Exception) else None
+        self._accumulator.reenqueue(batch, now)
+        self._sensors.retried.of(batch.tp.topic).record(batch.count)
+        if self._events.active:
+            self._events.tell(batch_events.retried(batch, error, now))
 
     def _can_retry(self, batch: ProducerBatch, error: Any, now: float, log_start_offset: int) -> bool:
         if not isinstance(error, KafkaError) or batch.attempts >= self._config.retries:
@@ -175,7 +218,7 @@ class InFlightBatches:
         self.finish(batch, error)
 
     def _land(self, batch: ProducerBatch) -> None:
-        self._batches.discard(batch)
+        self._batches.pop(batch, None)
         if self._in_order:
             self._accumulator.unmute(batch.tp)
 

@@ -9,6 +9,9 @@ the batch would be there twice. So each batch bears producer id, epoch, and the 
 partition. The broker remembers the last five batches of a producer and partition: one that it has is answered with
 the offset it got then, one that leaves a gap is refused (OUT_OF_ORDER_SEQUENCE_NUMBER).
 
+It remembers no more than that, and so no more than five are without outcome at a time in a partition, wherever they are: where a leader is cut off
+and another takes its place, some may be in flight to the old one that the new one has, and it must find them when they are sent again.
+
 The price is that a number, once given, must be used: a batch that is given up leaves a gap that nothing after it can
 pass. Where it certainly is not in the log the numbers begin anew under the next epoch (`bump`), batches in flight
 included. Where nobody knows (`_unresolved`: it timed out) nothing new is numbered in that partition until what is in
@@ -28,6 +31,9 @@ from ottla.client.producer.producer_id_and_epoch import LAST_EPOCH, NO_PRODUCER,
 from ottla.client.producer.txn_partition_entry import NONE, TxnPartitionEntry
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
+
+REMEMBERED = 5
+"""The batches of a producer that a broker knows again, in a partition."""
 
 
 class ProducerSequences:
@@ -50,7 +56,7 @@ class ProducerSequences:
             return False
         if batch.has_sequence:
             return not entry.in_flight or entry.in_flight[0] is batch
-        if batch.tp in self._unresolved:
+        if batch.tp in self._unresolved or len(entry.in_flight) >= REMEMBERED:
             return False
         # A broker takes any number from a producer it does not know, so the first batch must be in before the second.
         return not entry.in_flight or (entry.producer == self.producer and entry.last_acked_sequence != NONE)

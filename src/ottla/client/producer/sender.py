@@ -30,7 +30,7 @@ from ottla.client.metrics.producer_sensors import ProducerSensors
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig
-from ottla.client.producer.in_flight_batches import InFlightBatches
+from ottla.client.producer.in_flight_batches import Departure, InFlightBatches
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.transaction_manager import TransactionManager
@@ -243,6 +243,7 @@ class Sender:
             self.batches.fail_refused(self._metadata.fatal)
         while True:
             cluster = self._metadata.cluster
+            self.batches.follow_leaders(cluster, now)
             check = self._accumulator.ready(cluster, now)
             for topic in check.leaderless_topics:
                 self._metadata.want(topic, now)
@@ -278,7 +279,7 @@ class Sender:
         for batch in batches:
             part = PartitionProduceData(index=batch.tp.partition, records=batch.payload)
             by_topic.setdefault(batch.tp.topic, []).append(part)
-            self.batches.add(batch)
+        departure = self.batches.add(node, batches)
         manager = self._transactions
         transactional_id = None if manager is None else manager.transactional_id
         ids = {topic: cluster.topic_id(topic) for topic in by_topic}
@@ -293,7 +294,7 @@ class Sender:
             ProduceRequest(transactional_id, acks, timeout_ms, data),
             now,
             timeout_ms,
-            lambda response: self._handle_produce_response(response, batches, names, now),
+            lambda response: self._handle_produce_response(response, departure, names, now),
             expect_response=acks != 0,
             max_version=self._max_version(all(topic_id.int for topic_id in ids.values())),
         )
@@ -311,9 +312,9 @@ class Sender:
         return None if with_ids else LAST_VERSION_WITH_NAMES
 
     def _handle_produce_response(
-        self, response: ClientResponse, batches: list[ProducerBatch], names: Mapping[UUID, str], asked: float
+        self, response: ClientResponse, departure: Departure, names: Mapping[UUID, str], asked: float
     ) -> None:
-        now = response.received
+        now, batches = response.received, self.batches.unsettled(departure)
         if self._events.active:
             batch_events.tell_completed(self._events, response, asked)
         if response.error is not None:
