@@ -65,9 +65,10 @@ class Leadership:
             self._heard.clear()
             self.check_at = now + self._check_span
 
-    def wait_anew(self, now: float) -> None:
-        """Others vote from now on: whoever was not needed until now has its time to be heard."""
-        self.check_at = now + self._check_span
+    def let_others_vote(self, voters: VoterSet, now: float) -> None:
+        """Others than these vote from now on: who decided alone until now gives them their time to be heard, and no other leader more of it."""
+        if not self._others_needed(voters):
+            self.check_at = now + self._check_span
 
     def _others_needed(self, voters: VoterSet) -> int:
         return voters.majority - (1 if voters.has(self.me) else 0)

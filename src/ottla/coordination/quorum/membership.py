@@ -62,7 +62,7 @@ def change_voters(raft: Raft, ticket: int | None, request: Request) -> None:
 def append(raft: Raft, change: Change, voters: VoterSet) -> None:
     raft.change = change._replace(voters_end=raft.log.voters_end)
     assert raft.leadership is not None
-    raft.leadership.wait_anew(raft.now)
+    raft.leadership.let_others_vote(raft.voters, raft.now)
     raft.do(AppendControl(raft.epoch, (voters.record(),)))
 
 
