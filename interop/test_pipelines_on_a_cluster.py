@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from site import getsitepackages
 from typing import Any
@@ -17,10 +17,19 @@ import pytest
 from interop.conftest import NewTopicName
 from interop.spark_cluster import Cluster, shipped, spark_cluster
 from interop.test_spark_cluster import committed
-from ottla import Producer
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from ottla.client.consumer.record import ConsumerRecord
+from ottla.free_ports import free_port
+from tests.broker.test_metrics import metrics
+from tests.patience import eventually
 
 pytestmark = [pytest.mark.behaviour("D4"), pytest.mark.usefixtures("quick_drivers")]
 ROWS = 2_000
+SESSION_MS = 3000
+LOGINS = 6
+PATIENCE = 240.0
+LOGGED_IN_AGAIN = ("kafka_server_socket_server_metrics_successful_reauthentication_total", "SASL_SSL")
+FAILED_TO = ("kafka_server_socket_server_metrics_failed_reauthentication_total", "SASL_SSL")
 MODULE = """
 from pyspark.sql import functions as F
 
@@ -73,6 +82,51 @@ def test_a_pipeline_file_runs_on_a_cluster_with_its_own_functions(
     places = {one["place"] for one in found}
     assert all(str(cluster.folder) in place.split()[0] for place in places) == (way == "packed"), places
     assert all(("ottla.zip" in place) == (way == "archive") for place in places), places
+
+
+@pytest.mark.long
+def test_sessions_that_end_go_on_by_logins_of_the_same_connections(cluster: Cluster, tmp_path: Path) -> None:
+    """Rows would go on as well if each client connected anew: the broker's own count tells the two apart."""
+    metrics_at = f"127.0.0.1:{free_port()}"
+    secured: dict[str, Any] = {
+        "listen": "SASL_SSL://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
+        "users": {"alice": "s3cret"},
+        "metrics_listen": metrics_at,
+    }
+    with Broker(**secured, connections_max_reauth_ms=SESSION_MS) as broker:
+        settings = broker.client_settings(mechanism="SCRAM-SHA-256")
+        mine = {"bootstrap.servers": broker.addresses["PLAINTEXT"], "isolation.level": "read_committed"}
+        with Admin(bootstrap_servers=broker.addresses["PLAINTEXT"]) as admin:
+            admin.create_topics([NewTopic("in", 1, 1), NewTopic("out", 1, 1)])
+        ends = [{"type": "topic", "topic": name} for name in ("in", "out")]
+        pipeline = {"source": ends[0], "sink": ends[1], "trigger": "100 milliseconds"}
+        file = tmp_path / "p.yaml"
+        file.write_text(json.dumps({"settings": {"kafka": settings}, "pipelines": {"copy": pipeline}}), "utf-8")
+        command = [sys.executable, "-m", "ottla.cli.main", "pipeline", "run", str(file), "--master", cluster.url]
+        environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+        with (
+            (tmp_path / "said").open("wb") as said,
+            subprocess.Popen(command, stdout=said, stderr=said, env=environment, cwd=tmp_path) as process,
+            Producer(bootstrap_servers=broker.addresses["PLAINTEXT"]) as producer,
+            Consumer(mine) as consumer,
+        ):
+            try:
+                consumer.assign([TopicPartition("out", 0)])
+                consumer.seek_to_beginning()
+                sent, counts = 0, metrics(metrics_at)
+                while counts[LOGGED_IN_AGAIN] < LOGINS:
+                    producer.send("in", b"%d" % sent).result(PATIENCE)
+                    eventually(lambda: b"%d" % sent in values_of(consumer.poll(1)), PATIENCE)  # noqa: B023
+                    sent, counts = sent + 1, metrics(metrics_at)
+            finally:
+                process.terminate()
+        assert process.returncode == 0, (tmp_path / "said").read_text()[-3000:]
+        assert sent > 1
+        assert counts[FAILED_TO] == 0
+
+
+def values_of(records: Iterable[ConsumerRecord]) -> list[bytes | None]:
+    return [record.raw_value for record in records]
 
 
 def packed(folder: Path) -> Path:

@@ -84,6 +84,8 @@ def of_broker(
         ("listener",),
         [((name,), count) for name, count in connections.items()],
     )
+    for name, meaning, counted in node.authentication.counts.named():
+        yield Figure(f"kafka_server_socket_server_metrics_{name}", COUNTER, meaning, ("listener",), counted)
     waiting = {each for partition in node.partitions for each in partition.waiting}
     yield one("kafka_server_delayed_fetch_purgatory_size", GAUGE, "Fetches that wait for records.", len(waiting))
 

@@ -9,7 +9,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
@@ -21,6 +20,7 @@ from ottla.broker.authentication import authentication
 from ottla.broker.authentication.distinguished_name import distinguished_name, mapped, read_rules
 from ottla.broker.embedded import Broker
 from ottla.errors import ErrorCode
+from ottla.free_ports import free_port
 from ottla.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -32,6 +32,7 @@ from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.broker.descriptors import both_ends_of, open_descriptors
 from tests.broker.security.secured import LISTENERS, Secured, log_in, settings_of
+from tests.broker.test_metrics import metrics
 from tests.broker.wire import Wire
 from tests.certificates import Authority
 from tests.patience import eventually
@@ -374,18 +375,28 @@ def trusts(secured: Secured, whom: Authority) -> bool:
     return True
 
 
-def test_a_session_that_is_over_ends_with_the_next_request(authority: Authority, tmp_path: Path) -> None:
-    settings = settings_of(authority, tmp_path) | {"connections_max_reauth_ms": 400}
+def test_a_session_that_is_over_ends_with_the_next_request_and_goes_on_by_a_login(
+    authority: Authority, tmp_path: Path
+) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    settings = settings_of(authority, tmp_path) | {"connections_max_reauth_ms": 1300, "metrics_listen": address}
+
+    def counted(what: str) -> float:
+        return metrics(address)[f"kafka_server_socket_server_metrics_{what}_total", "SASL_SSL"]
+
     with Broker(listen=LISTENERS, **settings) as broker:
         secured = Secured(broker, authority, tmp_path)
         with secured.wire("SASL_SSL") as wire:
-            assert log_in(wire).session_lifetime_ms == 400
+            assert log_in(wire).session_lifetime_ms == 1300
             assert wire.ask(MetadataRequest([])).brokers
             eventually(lambda: is_over(wire))
+        assert (counted("successful_authentication"), counted("expired_connections_killed")) == (1, 1)
         with Admin(secured.login("SCRAM-SHA-512")) as admin:
-            end = time.monotonic() + 2
-            while time.monotonic() < end:
-                admin.list_topics()
+            eventually(lambda: (admin.list_topics(), counted("successful_reauthentication"))[1] >= 2)
+        assert counted("successful_authentication") >= 2
+        with secured.wire("SASL_SSL") as wire:
+            assert log_in(wire, password="wrong").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert (counted("failed_authentication"), counted("failed_reauthentication")) == (1, 0)
 
 
 def is_over(wire: Wire) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.broker.authentication.delegation_tokens import DelegationTokens
 from ottla.broker.authentication.listener_security import ListenerSecurity
 from ottla.broker.authentication.login import Login, LoginAnswer, LoginState
+from ottla.broker.authentication.login_counts import LoginCounts
 from ottla.broker.authentication.passwords import Passwords, check_password
 from ottla.broker.authentication.tokens import TokenRefused, TokenRules, UnknownKey, verify
 from ottla.broker.bounded_log import BoundedLog
@@ -78,8 +79,7 @@ class Authentication:
             if each.with_sasl and "OAUTHBEARER" in each.mechanisms
         }
         self._unknown: dict[int, Connection] = {}
-        self.successes = self.failures = 0
-        """Logins since the start."""
+        self.counts = LoginCounts(listeners)
         self._refusals = BoundedLog(log, "logins failed", timers, clock)
 
     def welcome(self, connection: Connection, now: float) -> Connection | None:
@@ -133,6 +133,7 @@ class Authentication:
         if login.state is not LoginState.DONE:
             return f"it asks for something (API key {api_key}) while it logs in again"
         if login.expires_at is not None and login.expires_at <= now:
+            self.counts.expired[connection.listener] += 1  # who is told this is hung up on
             return "its session is over, and it has not logged in again (connections.max.reauth.ms)"
         return None
 
@@ -301,7 +302,7 @@ class Authentication:
         if lifetime_ms is not None and lifetime_ms <= 0:
             self._refuse(connection, login, "what it shows has ended by now", reply)
             return
-        self.successes += 1
+        self.counts.succeeded(connection.listener, again=login.user is not None)
         self._unknown.pop(connection.channel_id, None)
         login.state, login.talk, login.raw = LoginState.DONE, None, False
         login.user, login.deadline = accepted.user, None
@@ -320,7 +321,7 @@ class Authentication:
         return min(spans) if spans else None
 
     def _refuse(self, connection: Connection, login: Login, reason: str, reply: Reply) -> None:
-        self.failures += 1
+        self.counts.failed(connection.listener, again=login.user is not None)
         self._refusals.tell(f"a login by {login.mechanism} from {connection} at {connection.listener} failed: {reason}")
         login.state, login.talk = LoginState.REFUSED, None
         answer = LoginAnswer(ErrorCode.SASL_AUTHENTICATION_FAILED, REFUSED)
