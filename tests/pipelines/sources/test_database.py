@@ -375,6 +375,30 @@ def test_a_clock_that_is_behind_what_was_read_stops_the_pipeline(sql: Sql, asked
         asked.next(reader)
 
 
+@pytest.mark.parametrize(
+    "anew",
+    [
+        "truncate orders restart identity",
+        "drop table orders; create table orders (id serial primary key, item text)",
+        "delete from orders; alter sequence orders_id_seq restart",
+    ],
+)
+def test_numbers_that_begin_again_stop_the_pipeline_and_rows_that_are_deleted_do_not(
+    sql: Sql, asked: Asked, anew: str
+) -> None:
+    sql.run("create table orders (id serial primary key, item text)", "insert into orders (item) values ('a'), ('b')")
+    reader = asked.reader(source(sql.url, **BY_ID))
+    assert ids(asked.all(reader)) == [1, 2]
+    sql.run("delete from orders where id = 2")
+    assert asked.next(reader) == []
+    sql.run(*anew.split("; "), "insert into orders (item) values ('c')")
+    with pytest.raises(DatabaseError, match="numbers of column 'id' begin again below 2, the last that was read"):
+        asked.next(reader)
+    sql.run("select setval('orders_id_seq', 2)", "insert into orders (item) values ('d')")
+    asked.stop()
+    assert ids(asked.next(asked.reader(source(sql.url, **BY_ID)))) == [3]
+
+
 def test_a_position_has_no_secret(sql: Sql, asked: Asked) -> None:
     sql.run(TABLE, *insert(1))
     url = sql.url.replace("s3cret", "${env:PW}")

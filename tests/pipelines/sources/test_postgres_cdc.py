@@ -209,12 +209,18 @@ def test_values_of_every_type_are_the_same_in_snapshot_and_change(sql: Sql, aske
 
 @pytest.mark.parametrize(
     ("change", "what"),
-    [("add b int", "gained the column 'b'"), ("drop a", "lost the column 'a'")],
-    ids=["gained", "lost"],
+    [
+        ("add b int", "gained the column 'b'"),
+        ("drop a", "lost the column 'a'"),
+        ("alter n type bigint, alter n set default 5000000000", "has the column 'n' as bigint, which was integer"),
+        ("alter n type text, alter n set default 'many'", "has the column 'n' as text, which was integer"),
+    ],
+    ids=["gained", "lost", "wider", "another"],
 )
 def test_a_table_that_is_not_what_it_was_stops_and_goes_on_when_it_is_run_again(
     sql: Sql, asked: Asked, change: str, what: str
 ) -> None:
+    sql.run("alter table t add n int default 1")
     model = source(sql, envelope=False)
     reader = asked.reader(model)
     asked.all(reader)

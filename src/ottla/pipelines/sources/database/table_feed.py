@@ -97,22 +97,34 @@ class TableFeed:
             return self._frozen
         self.database.table(connection, self.polled.table.name)  # says it best where there is none any more
         with self.database.telling():
-            bound = self._number(connection) if self.polled.timestamp is None else self._time(connection, position)
+            by_number = self.polled.timestamp is None
+            bound = self._number(connection, position) if by_number else self._time(connection, position)
         if self._is_frozen:
             self._frozen = bound
         return bound
 
-    def _number(self, connection: Any) -> Any:
+    def _number(self, connection: Any, position: Position | None) -> Any:
         """The highest number whose rows are all there."""
         name = self.database.identifier(str(self.polled.incrementing))
         table = self.database.quoted(self.polled.table.name)
         (highest,) = connection.execute(f"select max({name}) from {table}").fetchone()
+        if position is not None:
+            self._check_numbers(connection, table, highest, position["incrementing"])
         self.writers.look(highest, self.dialect.writing(connection, table))
         deadline = time.monotonic() + PATIENCE_SECONDS
         while self._is_frozen and self.writers.waits and time.monotonic() < deadline:
             time.sleep(PAUSE_SECONDS)
             self.writers.look(None, self.dialect.writing(connection, table))
         return self.writers.settled
+
+    def _check_numbers(self, connection: Any, table: str, highest: int | None, last: int) -> None:
+        """DatabaseError where numbers are given anew, as after TRUNCATE … RESTART IDENTITY: their rows would be passed over."""
+        column = str(self.polled.incrementing)
+        if (highest or 0) < last and self.dialect.begins_again(connection, table, column, last):
+            raise DatabaseError(
+                f"table {self.polled.table.name}: the numbers of column {column!r} begin again below {last}, the last that was read, so "
+                "that new rows would be passed over; set its sequence on, or begin anew under another name"
+            )
 
     def _time(self, connection: Any, position: Position | None) -> str:
         """The time before which no row can come any more."""

@@ -161,9 +161,11 @@ class ChangeFeed:
         envelope = self.envelope
         changes = Changes(envelope.schema, envelope.table.name.rpartition(".")[2], envelope.table.key, lsn)
         messages = self._messages(connection)
-        for chunk in chunks(changes.of(messages), CHUNK):
-            self._write(self._rows(connection, chunk), write)
-        self._check_columns(connection)
+        try:
+            for chunk in chunks(changes.of(messages), CHUNK):
+                self._write(self._rows(connection, chunk), write)
+        finally:
+            self._check_columns(connection)  # says it best also where a value did not fit
         if changes.end is not None and changes.end > lsn:
             return {**position, "lsn": changes.end}
         return {**position, "lsn": flushed} if flushed - lsn > IDLE_BYTES else position

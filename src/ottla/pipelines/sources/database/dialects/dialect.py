@@ -24,6 +24,9 @@ class Dialect(Protocol):
     def is_behind(self, connection: Any, declared: str, zone: str, last: str) -> bool:
         """Whether its clock is behind a time that was read."""
 
+    def begins_again(self, connection: Any, table: str, column: str, last: int) -> bool:
+        """Whether the column's numbers are known to be given anew from below one that was read."""
+
     def writing(self, connection: Any, table: str) -> set[str]:
         """Those who may have taken a number of the table, and not have committed its row."""
 

@@ -19,6 +19,11 @@ select (least(
 ) {zone})::{kind}::text
 """
 """No row can come with a time before the oldest transaction began, if rows have the time of their transaction."""
+LAST_VALUE = """
+select coalesce(pg_sequence_last_value(name::regclass), 0)
+from pg_get_serial_sequence(%s, %s) name where has_sequence_privilege(name, 'SELECT')
+"""
+"""The last number that the column's own sequence has given, where there is one and it may be looked at."""
 WITH_ZONE = "timestamp with time zone"
 
 
@@ -44,6 +49,10 @@ class PostgresqlDialect:
         now = "clock_timestamp()" if declared == WITH_ZONE else f"clock_timestamp() at time zone '{zone}'"
         (behind,) = connection.execute(f"select {self.mark(declared)} > {now}", (last,)).fetchone()
         return bool(behind)
+
+    def begins_again(self, connection: Any, table: str, column: str, last: int) -> bool:
+        found = connection.execute(LAST_VALUE, (table, column)).fetchone()
+        return found is not None and int(found[0]) < last
 
     def writing(self, connection: Any, table: str) -> set[str]:
         return {one for (one,) in connection.execute(WRITING, (table,))}
