@@ -7,6 +7,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from uuid import UUID, uuid4
 
 ID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}")
+LAST_RESERVED = UUID(int=99)
+"""Ids of directories up to here are Kafka's marks: assigned to nobody knows which directory, to none, to a lost one."""
 
 
 def text_of(id_: UUID) -> str:

@@ -100,7 +100,7 @@ def test_who_is_a_cluster_by_itself_begins_as_its_directory_was_formatted(
     ("changed", "how", "sentence"),
     [
         ({}, ("-N",), "is that of a broker that is a cluster by itself, which votes alone: give --standalone"),
-        ({}, ("-I", "7@h:1:AAAAAAAAAAAAAAAAAAAACA"), "which votes alone: give --standalone"),
+        ({}, ("-I", "7@h:1:AAAAAAAAAAAAAAAAAAAAgA"), "which votes alone: give --standalone"),
         ({"log_dirs": ""}, ("-s",), "log.dirs is empty"),
     ],
 )
@@ -177,8 +177,8 @@ def test_a_controller_begins_as_the_one_voter_or_as_one_of_several(tmp_path: Pat
 
     several = tmp_path / "several"
     several.mkdir()
-    directory = "AAAAAAAAAAAAAAAAAAAABw"
-    listed = f"7@127.0.0.1:9093:{directory},8@[::1]:9094:AAAAAAAAAAAAAAAAAAAACA"
+    directory = "AAAAAAAAAAAAAAAAAAAAcA"
+    listed = f"7@127.0.0.1:9093:{directory},8@[::1]:9094:AAAAAAAAAAAAAAAAAAAAgA"
     assert "formatted" in formatted(controller(several), "--initial-controllers", listed)
     assert voters_in(several) == {7: "127.0.0.1:9093", 8: "::1:9094"}
     assert f"directory.id={directory}\n" in (several / "data" / "meta.properties").read_text()
@@ -201,14 +201,15 @@ def test_a_controller_that_others_add_or_that_settings_name_begins_without_voter
         ({"controller_quorum_voters": "7@h:1"}, ("--standalone",), "controller.quorum.voters says who votes"),
         ({"controller_quorum_voters": "8@h:1"}, (), "node.id = 7 is not among them"),
         ({"controller_quorum_voters": "h:1"}, (), "'h:1' must be ID@HOST:PORT"),
-        ({}, ("-I", "8@h:1:AAAAAAAAAAAAAAAAAAAACA"), "node.id = 7 is not among them"),
+        ({}, ("-I", "8@h:1:AAAAAAAAAAAAAAAAAAAAgA"), "node.id = 7 is not among them"),
         ({}, ("-I", "7@h:1"), "'7@h:1' must be ID@HOST:PORT:DIRECTORY_ID"),
         ({}, ("-I", "7@h:1:short"), "the directory id 'short' of node 7 cannot be"),
+        ({}, ("-I", "7@h:1:AAAAAAAAAAAAAAAAAAAAYw"), "it is one of Kafka's marks, and no broker gets in with it"),
         ({}, ("-I", "7@h:1:A,7@h:2:B"), "each node votes once"),
         (
             {},
-            ("-I", "7@h:1:AAAAAAAAAAAAAAAAAAAACA,8@h:2:AAAAAAAAAAAAAAAAAAAACA"),
-            "AAAAAAAAAAAAAAAAAAAACA is the directory of two voters",
+            ("-I", "7@h:1:AAAAAAAAAAAAAAAAAAAAgA,8@h:2:AAAAAAAAAAAAAAAAAAAAgA"),
+            "AAAAAAAAAAAAAAAAAAAAgA is the directory of two voters",
         ),
         (
             {"listeners": "CONTROLLER://0.0.0.0:9093"},

@@ -15,8 +15,9 @@ from ottla.coordination.cluster.events import CopiesPlaced
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.topic import Topic
 from ottla.errors import KafkaError
+from ottla.kafka_id import LAST_RESERVED
 from ottla.model import TopicPartition
-from ottla.storage.directory.data_directories import LAST_RESERVED, DataDirectories
+from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 
 

@@ -25,7 +25,7 @@ from ottla.coordination.quorum.observer import METADATA_TOPIC
 from ottla.coordination.quorum.voters import VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
 from ottla.errors import ConfigError
-from ottla.kafka_id import id_of
+from ottla.kafka_id import LAST_RESERVED, id_of
 from ottla.protocol.schema import Message
 from ottla.storage.directory.meta_properties import FILE_NAME, MetaProperties, random_id
 from ottla.storage.state_log.snapshot import EMPTY, write_state
@@ -55,7 +55,10 @@ def format_initial(
         )
     for each in voters:
         try:
-            id_of(each.directory_id)
+            if id_of(each.directory_id) <= LAST_RESERVED:
+                raise ValueError(
+                    "it is one of Kafka's marks, and no broker gets in with it: draw one by `ottla storage random-uuid`"
+                )
         except ValueError as error:
             raise ConfigError(
                 f"--initial-controllers: the directory id {each.directory_id!r} of node {each.node_id} cannot be: {error}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from uuid import UUID
 
 from ottla.coordination.cluster.features import METADATA_VERSION
 from ottla.coordination.cluster.node_records import (
@@ -19,15 +18,13 @@ from ottla.coordination.controller import comings
 from ottla.coordination.controller.draft import ClusterDraft
 from ottla.coordination.controller.sessions import SessionEnded
 from ottla.errors import ErrorCode
+from ottla.kafka_id import LAST_RESERVED
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from ottla.protocol.messages.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
 )
 from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
-
-LAST_RESERVED = 99
-"""Ids of directories up to here are marks of Kafka's."""
 
 
 def register(draft: ClusterDraft, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
@@ -72,7 +69,7 @@ def directory_faults(draft: ClusterDraft, request: BrokerRegistrationRequest) ->
         return ["it names no directory"]
     owners = {place: each.broker_id for each in draft.registrations.values() for place in each.log_dirs}
     named = Counter(request.log_dirs)
-    faults = [f"directory id {place} is reserved" for place in named if place <= UUID(int=LAST_RESERVED)]
+    faults = [f"directory id {place} is reserved" for place in named if place <= LAST_RESERVED]
     faults += [f"directory {place} is named twice" for place, count in named.items() if count > 1]
     taken = ((place, owners.get(place, request.broker_id)) for place in named)
     return faults + [f"directory {place} is broker {owner}'s" for place, owner in taken if owner != request.broker_id]

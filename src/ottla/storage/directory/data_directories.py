@@ -16,6 +16,7 @@ from pathlib import Path
 from uuid import UUID
 
 from ottla.errors import ConfigError, KafkaError
+from ottla.kafka_id import LAST_RESERVED
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OfflineError, OutOfServiceError
 from ottla.storage.directory.clean_shutdown import NO_EPOCH
@@ -29,8 +30,6 @@ from ottla.storage.log_config import LogConfig
 
 LOG = logging.getLogger(__name__)
 STATE_TOPIC = "__cluster_metadata"
-LAST_RESERVED = UUID(int=99)
-"""Ids up to here are Kafka's marks: assigned to nobody knows which directory, to none, to a lost one."""
 LOST = UUID(int=2)
 MOST_PREFERRED = 10_000
 REMEDY = "mend or mount it, and start the broker again"
