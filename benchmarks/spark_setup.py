@@ -33,6 +33,7 @@ def spark_python() -> Path:
             "rich",
             "cramjam",
             "crc32c",
+            "msgspec",
             "pydantic",
             "ruamel.yaml",
             "urllib3",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from confluent_kafka import Producer as ConfluentProducer
@@ -11,6 +10,7 @@ from confluent_kafka import Producer as ConfluentProducer
 from interop.conftest import NewTopicName
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from ottla.protocol.schema import replace
 from tests.broker.wire import Wire, fetch
 
 PATIENCE = 30.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from ottla.protocol.messages.describe_acls import DescribeAclsRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.protocol.schema import replace
 from rivals import apache_kafka as rival
 from tests.broker.every_api import GROUP, KNOWN, Asked, codes_in, every_api, names_in, operations_in
 from tests.broker.house import House
@@ -57,7 +57,7 @@ class Theirs:
         for key_type, key in ((0, GROUP), (1, "writer")):
             asked = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
             self.until(lambda asked=asked: self.admin.ask(asked, 4), lambda found: not found.coordinators[0].error_code)
-        commit = replace(self.cases["OffsetCommit"].request, group_id=GROUP)  # type: ignore[type-var]
+        commit = replace(self.cases["OffsetCommit"].request, group_id=GROUP)
         self.until(lambda: self.admin.ask(commit, 9), committed)
         self.allow()
         self.wires: dict[str, Wire] = {}

@@ -10,9 +10,10 @@ import datetime
 import ipaddress
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ottla.errors import ConfigError
 from ottla.extras import extra
@@ -22,8 +23,7 @@ AUTHORITY, AUTHORITY_KEY = "ca.pem", "ca-key.pem"
 PRIVATE = 0o600
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """A certificate and its key, as PEM."""
 
     certificate: str

@@ -1,4 +1,4 @@
-"""Settings: one dataclass is the table that names, types, defaults and documents them.
+"""Settings: one class is the table that names, types, defaults and documents them.
 
 A field `linger_ms: int = 5` with a docstring under it is the dotted Kafka name `linger.ms`, the keyword
 `linger_ms`, a type, a default and the text that help and documentation print. `read_settings` fills such a
@@ -7,29 +7,27 @@ class from a dict of dotted names and from keywords, and says clearly what does 
 
 from __future__ import annotations
 
-import ast
-import inspect
 import math
-import textwrap
 import types
 import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from msgspec import Struct
+
 from ottla.errors import ConfigError
+from ottla.settings_class import shape_of
 
 C = TypeVar("C")
-SETTING = "setting"
-"""In a field's metadata: False says that it is not one, but something the class keeps beside them."""
+MISSING: Any = object()
+"""The default of an option that somebody has to give."""
 TRUE = {"true", "yes", "on", "1"}
 FALSE = {"false", "no", "off", "0"}
 
 
-@dataclass(frozen=True)
-class Between:
+class Between(Struct, frozen=True):
     """Bounds of a number, both ends included; None is no bound. Used in `Annotated[int, Between(0)]`."""
 
     least: float | None = None
@@ -62,7 +60,7 @@ class Password:
 
 
 class Option(NamedTuple):
-    """One setting as its dataclass declares it."""
+    """One setting as its class declares it."""
 
     field: str
     """The keyword, such as `linger_ms`."""
@@ -116,7 +114,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
 
 
 def options_of(cls: type[Any]) -> tuple[Option, ...]:
-    """The settings the dataclass `cls` declares, in order."""
+    """The settings that `cls` declares, in order."""
     return declared(typing.cast(Hashable, cls))
 
 
@@ -125,18 +123,20 @@ def declared(cls: Hashable) -> tuple[Option, ...]:
     """The same, read once: resolving the types takes longer than all that is done with them."""
     cls = typing.cast(type, cls)
     hints = typing.get_type_hints(cls, include_extras=True)
-    settings = [f for f in fields(cls) if f.metadata.get(SETTING, True)]
-    return tuple(Option(f.name, f.name.replace("_", "."), hints[f.name], default_of(f), cls) for f in settings)
-
-
-def default_of(f: Field[Any]) -> Any:
-    """What a field is when nobody sets it; MISSING when somebody must."""
-    return f.default if f.default_factory is MISSING else f.default_factory()
+    shape = shape_of(cls)
+    return tuple(
+        Option(name, name.replace("_", "."), hints[name], shape.defaults.get(name, MISSING), cls)
+        for name in shape.settings
+    )
 
 
 @cache
 def prose(cls: Hashable) -> dict[str, str]:
     """The docstring under each field of `cls`, its base classes' included."""
+    import ast  # for those who read
+    import inspect
+    import textwrap
+
     texts: dict[str, str] = {}
     for part in reversed(typing.cast(type, cls).__mro__[:-1]):
         try:

@@ -6,9 +6,10 @@ Values only: nothing here does I/O or knows a clock.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 Buffer = bytes | bytearray | memoryview
 Header = tuple[str, bytes | None]
@@ -101,8 +102,7 @@ class HasFileno(Protocol):
     def fileno(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class FileSlice:
+class FileSlice(Struct, frozen=True):
     """Bytes that travel from a file to a socket without passing through Python.
 
     Holding the file object keeps its descriptor open until the last slice is sent.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
+
+from msgspec import Struct
 
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -365,10 +366,10 @@ def codes_in(answer: Any) -> Iterator[int]:
     if isinstance(answer, list | tuple):
         for item in answer:
             yield from codes_in(item)
-    elif is_dataclass(answer):
-        for field in fields(answer):
-            value = getattr(answer, field.name)
-            if field.name in ("error_code", "partition_error_code"):
+    elif isinstance(answer, Struct):
+        for name in answer.__struct_fields__:
+            value = getattr(answer, name)
+            if name in ("error_code", "partition_error_code"):
                 yield value
             else:
                 yield from codes_in(value)
@@ -382,9 +383,9 @@ def names_in(answer: Any) -> Iterator[str]:
     elif isinstance(answer, str):
         if answer in (KNOWN, ABSENT, GROUP, TRANSACTIONAL_ID):
             yield answer
-    elif is_dataclass(answer):
-        for field in fields(answer):
-            yield from names_in(getattr(answer, field.name))
+    elif isinstance(answer, Struct):
+        for name in answer.__struct_fields__:
+            yield from names_in(getattr(answer, name))
 
 
 def operations_in(answer: Any) -> Iterator[int]:
@@ -392,10 +393,10 @@ def operations_in(answer: Any) -> Iterator[int]:
     if isinstance(answer, list | tuple):
         for item in answer:
             yield from operations_in(item)
-    elif is_dataclass(answer):
-        for field in fields(answer):
-            value = getattr(answer, field.name)
-            if field.name.endswith("authorized_operations"):
+    elif isinstance(answer, Struct):
+        for name in answer.__struct_fields__:
+            value = getattr(answer, name)
+            if name.endswith("authorized_operations"):
                 yield value
             else:
                 yield from operations_in(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,7 @@ from ottla.protocol.apis import api_of
 from ottla.protocol.conversation import decode_response, encode_response
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.create_topics import CreatableTopic
+from ottla.protocol.schema import replace
 from tests.broker.every_api import GROUP, KNOWN, Asked, every_api
 from tests.broker.permitted_users import USERS, acls
 from tests.broker.wire import batch
@@ -51,7 +51,7 @@ class House:
         for user in USERS:
             rules = acls(user)
             self.node.access.ask(partial(requested, rules))
-        commit = replace(self.cases["OffsetCommit"].request, group_id=GROUP)  # type: ignore[type-var]
+        commit = replace(self.cases["OffsetCommit"].request, group_id=GROUP)
         self.ask(Asked(commit, 9), "admin")
         self.ask(self.cases["FindCoordinator of an id"], "admin")
 

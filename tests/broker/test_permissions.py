@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from ottla.errors import ErrorCode
 from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.apis import SERVED
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ottla.protocol.schema import replace
 from tests.broker.every_api import KNOWN, Asked, codes_in, every_api, names_in, operations_in
 from tests.broker.house import House
 from tests.broker.permitted_users import GRANTS, Grant, called

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING
-
 import pytest
 
-from ottla.config import Between, options_of, unknown
+from ottla.config import MISSING, Between, options_of, unknown
 from ottla.errors import ConfigError
 from tests.config.test_read_settings import Settings
 

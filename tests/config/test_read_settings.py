@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -13,9 +12,10 @@ from hypothesis import strategies as st
 
 from ottla.config import Between, read_settings
 from ottla.errors import ConfigError
+from ottla.settings_class import settings
 
 
-@dataclass(frozen=True)
+@settings
 class Common:
     """Settings to inherit."""
 
@@ -24,7 +24,7 @@ class Common:
     client_id: str = "me"
 
 
-@dataclass(frozen=True)
+@settings
 class Settings(Common):
     """Settings to try."""
 
@@ -38,7 +38,6 @@ class Settings(Common):
     retention_ms: Annotated[int, Between(1)] | None = None
     partitioner: Any = None
     serializer: Callable[[Any], bytes] | None = None
-    labels: dict[str, str] = field(default_factory=dict)
 
 
 def read(settings: dict[str, Any] | None = None, /, **keywords: Any) -> Settings:
@@ -52,10 +51,6 @@ def test_dotted_names_and_keywords_set_the_same_things() -> None:
 
 def test_what_is_not_given_has_its_default() -> None:
     assert read() == Settings(bootstrap_servers=("a:1",))
-
-
-def test_two_readings_share_no_default() -> None:
-    assert read().labels is not read().labels
 
 
 @pytest.mark.parametrize(

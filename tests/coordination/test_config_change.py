@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -17,9 +16,10 @@ from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode, name_of
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.incremental_alter_configs import APPEND, DELETE, SET, SUBTRACT
+from ottla.settings_class import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class Settings:
     background_threads: int = 10
     """How many."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from ottla.coordination.cluster.hosted_copies import changes, copies_of
 from ottla.coordination.cluster.topic import PartitionState, Topic

@@ -6,9 +6,10 @@ from importlib import import_module
 from typing import Any
 
 from kafka.protocol.schemas.fields.codecs import BitField
+from msgspec import Struct
 
 from ottla.protocol.apis import DECLARED
-from ottla.protocol.schema import Message
+from ottla.protocol.schema import SPECIAL, USUAL, Message
 
 LACKING = {each.name for each in DECLARED.values() if each.to_controller} | {
     "UnregisterBroker",
@@ -37,17 +38,18 @@ def to_theirs(message: Any, theirs: Any, version: int) -> Any:
     given = {}
     for name, field in theirs._struct.fields.items():
         if field.for_version_q(version):
-            ours = message.__dataclass_fields__[our_name(message, name)]
-            value = getattr(message, ours.name)
+            ours = our_name(message, name)
+            value = getattr(message, ours)
+            said = SPECIAL[type(message)].get(ours, USUAL)
             # It sends a tagged field that is given, even where it says nothing new.
-            if "tag" not in ours.metadata or differs(value, ours.default):
+            if said.tag is None or differs(value, said.default):
                 given[name] = value_to_theirs(value, field, version)
     return theirs(version=version, **given)
 
 
 def our_name(message: Any, name: str) -> str:
     """Our name of a field, which theirs may spell differently or shorten."""
-    names: dict[str, str] = {ours.replace("_", ""): ours for ours in message.__dataclass_fields__}
+    names: dict[str, str] = {ours.replace("_", ""): ours for ours in message.__struct_fields__}
     plain = name.replace("_", "")
     return names.get(plain) or next(ours for spelled, ours in names.items() if spelled.endswith(plain))
 
@@ -62,7 +64,7 @@ def value_to_theirs(value: Any, field: Any, version: int) -> Any:
         return [value_to_theirs(item, field, version) for item in value] if field.is_struct_array() else value
     if getattr(field, "_type", None) is BitField:  # where it knows that a number is one
         return {bit for bit in range(31) if value >> bit & 1}
-    if hasattr(value, "__dataclass_fields__"):
+    if isinstance(value, Struct):
         return to_theirs(value, field.data_class, version)
     return value
 

@@ -81,7 +81,7 @@ def to_kio(message: Any, theirs: type[Any]) -> Any:
 
 def our_value(message: Any, name: str) -> Any:
     """The value of a field, which may end in a unit here, or spell a digit differently."""
-    names = {ours.replace("_", ""): ours for ours in message.__dataclass_fields__}
+    names = {ours.replace("_", ""): ours for ours in message.__struct_fields__}
     plain = name.replace("_", "")
     return getattr(message, names[plain] if plain in names else names[f"{plain}ms"])
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.protocol.schema import replace
 
 
 def brokers(port: int) -> MetadataResponse:
@@ -33,5 +32,5 @@ def test_a_struct_that_may_change_has_no_hash() -> None:
 
 
 def test_a_changed_copy_is_another_struct() -> None:
-    assert dataclasses.replace(brokers(1), error_code=3).error_code == 3
-    assert dataclasses.replace(brokers(1)) == brokers(1)
+    assert replace(brokers(1), error_code=3).error_code == 3
+    assert replace(brokers(1)) == brokers(1)

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from hypothesis import settings
+from msgspec import Struct
 
 from ottla.protocol.apis import APIS
 from ottla.protocol.codec import KINDS, Plan, Step
@@ -142,6 +143,6 @@ def tidy(message: Any) -> Any:
     """The message with every empty tuple a list, as some defaults are the one and what is read the other."""
     if isinstance(message, (list, tuple)):
         return [tidy(item) for item in message]
-    if hasattr(message, "__dataclass_fields__"):
-        return type(message)(*(tidy(getattr(message, name)) for name in message.__dataclass_fields__))
+    if isinstance(message, Struct):
+        return type(message)(*(tidy(getattr(message, name)) for name in message.__struct_fields__))
     return message

@@ -7,7 +7,6 @@ over. Both stand still while the process does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -27,6 +26,7 @@ from ottla.client.metadata import Metadata
 from ottla.coordination.groups.events import TransactionalOffsetsCommitted
 from ottla.errors import CommitFailedError, ErrorCode, KafkaError, OttlaError, RebalanceInProgressError
 from ottla.model import EARLIEST, OffsetAndMetadata, TopicPartition
+from ottla.settings_class import changed
 from ottla.trace import EventStream
 from tests.simulation.group_broker import GROUP
 from tests.simulation.network import BROKER, Connection, SimulatedClient
@@ -111,9 +111,9 @@ class GroupMember:
         self._epoch = 0
         self._in_transaction = False
         self._build(
-            replace(
+            changed(
                 CONFIG,
-                group_protocol=protocol,  # type: ignore[arg-type]
+                group_protocol=protocol,
                 group_instance_id=instance,
                 partition_assignment_strategy=strategy,
                 enable_auto_commit=style == "auto",

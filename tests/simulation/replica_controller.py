@@ -7,8 +7,10 @@ has all that is committed. Who comes back from an unclean stop is neither: it ma
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.coordination.replication.leader import Proposal, Refusal

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from textwrap import dedent
 from typing import Any
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from ottla.coordination.quorum import wire
 from ottla.errors import ErrorCode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import HEADER_BYTES, iter_headers, parse_header
 from ottla.records.compression import Codec
+from ottla.settings_class import changed
 from ottla.storage.cleaning.cleaner import BATCH_COST, PIECE_BYTES
 from ottla.storage.cleaning.key_map import ENTRY_BYTES
 from ottla.storage.cleaning.log_cleaning import plan_of
@@ -104,7 +104,7 @@ def test_a_log_of_which_nothing_is_left_still_tells_where_it_ends(log: Log) -> N
 
 def test_records_without_a_key_from_before_the_topic_was_compacted_go(log: Log) -> None:
     compacted = log.config
-    log.config = replace(compacted, cleanup_policy=("delete",))
+    log.config = changed(compacted, cleanup_policy=("delete",))
     put(log, (None, b"lost"), (b"a", b"1"))
     log.config = compacted
     roll(log)
@@ -253,7 +253,7 @@ def test_a_leader_whose_batches_were_all_compacted_away_is_not_forgotten(
 
 
 def test_it_gives_way_after_each_small_piece(tmp_path: Path) -> None:
-    log = open_log(tmp_path / "t-0", replace(COMPACT, segment_bytes=1 << 20))
+    log = open_log(tmp_path / "t-0", changed(COMPACT, segment_bytes=1 << 20))
     for number in range(300):
         put(log, (b"%d" % (number % 7), bytes(5_000)))
     roll(log)

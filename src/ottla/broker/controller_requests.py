@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ottla.broker.cluster.topics import RESERVED, new_topic_id
@@ -60,7 +59,7 @@ from ottla.protocol.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from ottla.protocol.schema import Message
+from ottla.protocol.schema import Message, replace
 
 TICKET = 0
 """Whoever asks is told by the call, not by a number."""

@@ -6,7 +6,6 @@ request ──► share ──► decided ──► response ──► finish: w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ottla.broker.config_changes import GUARDED
@@ -18,7 +17,7 @@ from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopicResult
 from ottla.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState
-from ottla.protocol.schema import Message
+from ottla.protocol.schema import Message, replace
 
 Allows = Callable[[Operation, ResourceType, str], bool]
 TOPIC = ResourceType.TOPIC

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ottla.coordination.groups.classic.answers import join_refused
@@ -67,7 +66,7 @@ from ottla.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from ottla.protocol.schema import Message
+from ottla.protocol.schema import Message, replace
 
 NULL_PROTOCOL_SINCE = 7
 """From this version of JoinGroup on there may be no protocol; before, its name is empty."""

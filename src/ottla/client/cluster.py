@@ -6,9 +6,11 @@ A snapshot: never changed, replaced as a whole by `Metadata`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from uuid import UUID
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ottla.errors import ErrorCode
 from ottla.model import Node, PartitionInfo, TopicPartition
@@ -28,8 +30,7 @@ class TopicInfo(NamedTuple):
     partitions: tuple[PartitionInfo, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Struct, frozen=True):
     """Brokers, topics, leaders."""
 
     nodes: Mapping[int, Node] = field(default_factory=dict)

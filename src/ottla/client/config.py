@@ -7,7 +7,6 @@ is refused in so many words rather than ignored.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
 from ottla.client.authentication.references import resolved
@@ -16,12 +15,13 @@ from ottla.config import Between, Password, options_of, read_settings
 from ottla.errors import ConfigError, NotYetError
 from ottla.security.security import check_security
 from ottla.security.security_config import SecurityConfig
+from ottla.settings_class import settings
 
 C = TypeVar("C")
 Millis = Annotated[int, Between(0)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class CommonConfig(SecurityConfig):
     """What producer, consumer and admin have in common."""
 

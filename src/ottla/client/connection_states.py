@@ -11,8 +11,9 @@ Without a login AUTHENTICATING is left out; with one it comes again before the b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.metrics.sensor import Sensor
@@ -38,8 +39,7 @@ ON_ITS_WAY = (ConnectionState.CONNECTING, ConnectionState.CHECKING_API_VERSIONS,
 """Where a connection is before it can be used."""
 
 
-@dataclass(slots=True)
-class NodeConnectionState:
+class NodeConnectionState(Struct):
     """One broker's connection."""
 
     state: ConnectionState = ConnectionState.DISCONNECTED

@@ -6,8 +6,9 @@ Pure: questions out of what is known of the cluster, findings out of answers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ottla.client.cluster import Cluster
 from ottla.errors import ErrorCode
@@ -32,8 +33,7 @@ LEADER_MOVED = frozenset(
 """Errors after which to look who leads now and ask again."""
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     offsets: dict[TopicPartition, OffsetAndTimestamp] = field(default_factory=dict)
     """Offset -1 where no record is that young."""
     retriable: dict[TopicPartition, int] = field(default_factory=dict)

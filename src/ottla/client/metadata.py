@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import NO_ID, Cluster, TopicInfo

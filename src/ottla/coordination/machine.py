@@ -12,24 +12,23 @@ afterwards: the same record replayed twice changes nothing.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 Event = TypeVar("Event", contravariant=True)
 Record = TypeVar("Record")
 Record_co = TypeVar("Record_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """Answers the request that waits under `ticket`."""
 
     ticket: int
     message: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Alarm:
+class Alarm(Struct, frozen=True):
     """Wakes the machine at the moment `at`; a later alarm of the same name replaces it, None cancels it."""
 
     name: Hashable
@@ -38,8 +37,7 @@ class Alarm:
     """Whether an alarm of the name that is set already stays as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision(Generic[Record_co]):
+class Decision(Struct, Generic[Record_co], frozen=True):
     """What a machine wants done. Records are appended together; replies wait until they are.
 
     A record may stand for state that dies with the process, such as who waits: it is replayed, and never appended.

@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from msgspec import Struct
+
 from ottla.config import Password
 from ottla.errors import ConfigError
 from ottla.extras import extra
@@ -29,8 +31,7 @@ JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 MOST_BYTES = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """A certificate with those that signed it, and its key, as PEM."""
 
     chain: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import ssl
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ottla.errors import ConfigError
 from ottla.network.key_store import Identity, KeyStore, TrustStore
@@ -15,8 +16,7 @@ LOG = logging.getLogger(__name__)
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
-@dataclass(frozen=True, kw_only=True)
-class TlsSettings:
+class TlsSettings(Struct, frozen=True, kw_only=True):
     """What a user has said of TLS."""
 
     trust: TrustStore | None = None
@@ -29,8 +29,7 @@ class TlsSettings:
     """By Kafka's names, or by OpenSSL's; of TLS 1.2 only, Python cannot choose among those of 1.3."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TlsServerSettings:
+class TlsServerSettings(Struct, frozen=True, kw_only=True):
     """What a server shows, and whom of its clients it asks for a certificate."""
 
     own: KeyStore

@@ -1,18 +1,19 @@
 """The words messages are declared in.
 
-A message is one dataclass for all its versions. A field is there in every version unless `since` or
+A message is one class for all its versions, made as a `msgspec.Struct`. A field is there in every version unless `since` or
 `tagged` say otherwise; `X | None` may be null; field order is wire order. Every field has a default, and
 a version that lacks a field reads as that default.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
+
+from msgspec import Struct, StructMeta, field, structs
 
 OPEN_ENDED = 32767
 """The last version there can be."""
@@ -20,8 +21,7 @@ ZERO_UUID = uuid.UUID(int=0)
 """Kafka's "no id"."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Wire:
+class Wire(NamedTuple):
     """The wire type an annotation stands for; the name is a key of `codec.KINDS`."""
 
     name: str
@@ -97,6 +97,21 @@ class Field(NamedTuple):
     """Whether a value may be dropped silently in a version without the field."""
 
 
+class Special(NamedTuple):
+    """What `since` or `tagged` says of a field."""
+
+    default: Any
+    versions: Range
+    nullable_since: int | None
+    tag: int | None
+    ignorable: bool
+
+
+USUAL = Special(None, ALWAYS, None, None, False)
+SPECIAL: dict[type, dict[str, Special]] = {}
+"""What is said of the fields of each class, but for those that are as usual."""
+
+
 def since(
     first: int, *, default: Any, until: int = OPEN_ENDED, nullable_since: int | None = None, ignorable: bool = False
 ) -> Any:
@@ -104,8 +119,7 @@ def since(
 
     `nullable_since` is for an `X | None` that was not nullable from the first.
     """
-    metadata = {"versions": Range(first, until), "nullable_since": nullable_since, "ignorable": ignorable}
-    return dataclasses.field(default=default, metadata=metadata)
+    return Special(default, Range(first, until), nullable_since, None, ignorable)
 
 
 def tagged(tag: int, *, since: int, default: Any, ignorable: bool = False) -> Any:
@@ -113,44 +127,23 @@ def tagged(tag: int, *, since: int, default: Any, ignorable: bool = False) -> An
 
     A tagged struct is declared `X | None` with default None: None is "not sent", never a null on the wire.
     """
-    metadata = {"versions": Range(since, OPEN_ENDED), "tag": tag, "ignorable": ignorable}
-    return dataclasses.field(default=default, metadata=metadata)
+    return Special(default, Range(since, OPEN_ENDED), None, tag, ignorable)
 
 
 def part(cls: type[C]) -> Any:
     """A struct that is always there, and says nothing until something is put into it."""
-    return dataclasses.field(default_factory=cls)
+    return field(default_factory=cls)
 
 
 @dataclass_transform(field_specifiers=(since, tagged))
 def struct(cls: type[C]) -> type[C]:
     """Declare a part of messages; in which versions it is flexible, its message says."""
-    # A dataclass without a text is given its signature as one: a third of what it costs to declare it.
-    cls.__doc__ = cls.__doc__ or cls.__name__
-    # And what it is compared and shown by would be compiled for each: half of the rest. One with secrets has its own words.
-    for name, common in COMMON.items():
-        if name not in cls.__dict__:
-            setattr(cls, name, common)
-    return dataclasses.dataclass(slots=True, eq=False, repr=False)(cls)
-
-
-def is_same(self: Any, other: object) -> bool:
-    """Of one class, with the same in each field."""
-    return NotImplemented if other.__class__ is not self.__class__ else values_of(self) == values_of(other)
-
-
-def shown(self: Any) -> str:
-    """As a call that makes it."""
-    fields = zip(self.__match_args__, values_of(self), strict=True)
-    return f"{self.__class__.__qualname__}({', '.join(f'{name}={value!r}' for name, value in fields)})"
-
-
-def values_of(made: Any) -> tuple[Any, ...]:
-    return tuple([getattr(made, name) for name in made.__match_args__])
-
-
-COMMON = {"__eq__": is_same, "__repr__": shown, "__hash__": None}
-"""What every struct has; it may change, and so has no hash."""
+    body = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
+    special = {name: value for name, value in body.items() if isinstance(value, Special)}
+    defaults = {name: said.default for name, said in special.items()}
+    made = StructMeta(cls.__name__, (*(base for base in cls.__bases__ if base is not object), Struct), body | defaults)
+    SPECIAL[made] = special
+    return typing.cast(type[C], made)
 
 
 @dataclass_transform(field_specifiers=(since, tagged))
@@ -165,18 +158,21 @@ def message(*, key: int, versions: str, flexible: str = "none") -> Callable[[typ
     return declare
 
 
-def fields(cls: type) -> Iterator[Field]:
+def replace(made: C, **changes: Any) -> C:
+    """A copy of a message, or of a part of one, with other values in these fields."""
+    return typing.cast(C, structs.replace(typing.cast(Struct, made), **changes))
+
+
+def fields(cls: Any) -> Iterator[Field]:
     """The fields of a declared class, in wire order."""
     hints = typing.get_type_hints(cls, include_extras=True)
-    for declared in dataclasses.fields(cls):
-        inner, optional = unwrap(hints[declared.name])
-        meta = declared.metadata
-        versions = meta.get("versions", ALWAYS)
-        null_from = meta.get("nullable_since")
-        nullable = Range(versions.first if null_from is None else null_from, OPEN_ENDED) if optional else NEVER
-        default = None if declared.default is dataclasses.MISSING else declared.default
-        ignorable = meta.get("ignorable", False)
-        yield Field(declared.name, inner, versions, nullable, meta.get("tag"), default, ignorable)
+    for name, given in zip(cls.__struct_fields__, cls.__struct_defaults__, strict=True):
+        said = SPECIAL[cls].get(name, USUAL)
+        inner, optional = unwrap(hints[name])
+        null_from = said.versions.first if said.nullable_since is None else said.nullable_since
+        nullable = Range(null_from, OPEN_ENDED) if optional else NEVER
+        default = None if isinstance(inner, type) else given  # a part is made when it is wanted
+        yield Field(name, inner, said.versions, nullable, said.tag, default, said.ignorable)
 
 
 def unwrap(hint: Any) -> tuple[Any, bool]:

@@ -5,8 +5,9 @@ They quote what a client sent, which may be as long as a text can be; with a sen
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
+
+from msgspec import Struct
 
 LONGEST = 1000
 """Characters of a sentence that nobody reads to its end."""
@@ -17,14 +18,14 @@ MOST_TOLD = 200
 def shorten(message: Any) -> bool:
     """Cut the `error_message` of a message and of all within it; whether there was any to be cut."""
     cut = False
-    for field in dataclasses.fields(message):
-        value = getattr(message, field.name)
-        if field.name == "error_message" and value is not None and len(value) > LONGEST:
-            setattr(message, field.name, value[:LONGEST] + " …")
+    for name in message.__struct_fields__:
+        value = getattr(message, name)
+        if name == "error_message" and value is not None and len(value) > LONGEST:
+            setattr(message, name, value[:LONGEST] + " …")
             cut = True
         elif isinstance(value, list):
-            for each in filter(dataclasses.is_dataclass, value):
-                cut = shorten(each) or cut
+            for each in value:
+                cut = (isinstance(each, Struct) and shorten(each)) or cut
     return cut
 
 

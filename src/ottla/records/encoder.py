@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from ottla.errors import ErrorCode, error_for
 from ottla.model import Buffer
@@ -32,8 +33,7 @@ class HasRows(Protocol):
     def raw_headers(self) -> BinaryColumn | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """Records to be, as columns of one length."""
 
     timestamps: memoryview

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ottla.errors import ConfigError, OttlaError
 from ottla.protocol.sasl.jaas import options_for
@@ -21,8 +22,7 @@ class NoKdcError(KerberosError):
     """Nobody has been asked for one: no KDC answers, or clocks differ. That may pass by itself."""
 
 
-@dataclass(frozen=True)
-class KerberosLogin:
+class KerberosLogin(Struct, frozen=True):
     """By the keys of a file, or by the tickets of whoever has logged in on this machine."""
 
     service: str = SERVICE

@@ -6,8 +6,9 @@ Pure but for the files of certificates, which are read when `tls_contexts` is ca
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ottla.config import Password
 from ottla.errors import ConfigError, NotYetError
@@ -34,8 +35,7 @@ SETTLED = ("security_protocol", "ssl_protocol", "ssl_enabled_protocols", "ssl_en
 """What says nothing of a wish to be secured."""
 
 
-@dataclass(frozen=True)
-class PasswordLogin:
+class PasswordLogin(Struct, frozen=True):
     """Who logs in by PLAIN or SCRAM."""
 
     username: str
@@ -44,8 +44,7 @@ class PasswordLogin:
     """Whether they are the id and HMAC of a delegation token."""
 
 
-@dataclass(frozen=True)
-class ClientCredentials:
+class ClientCredentials(Struct, frozen=True):
     """What a token endpoint is asked with."""
 
     url: str

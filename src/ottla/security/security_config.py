@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from ottla.config import Between, Password
+from ottla.settings_class import settings
 
 Millis = Annotated[int, Between(0)]
 StoreType = Literal["PEM", "PKCS12", "JKS"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class SecurityConfig:
     """Who may read along, who the broker is, and who this client is."""
 

@@ -1,6 +1,6 @@
 """Options of Spark's source and sink, under the official connector's names, in any case of letters.
 
-The two dataclasses are the tables that name, type and document them. Nothing here talks to Kafka or
+The two classes are the tables that name, type and document them. Nothing here talks to Kafka or
 Spark, and whatever is wrong with an option is one sentence in a ConfigError.
 """
 
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from ottla.client.config import CommonConfig
 from ottla.client.synonyms import understood
 from ottla.config import Between, Option, Password, convert, options_of
 from ottla.errors import ConfigError
+from ottla.settings_class import beside, changed, settings
 
 O = TypeVar("O", "SourceOptions", "SinkOptions")  # noqa: E741  -- the letter of the thing
 
@@ -38,11 +38,11 @@ CATALOGS_COPY = "option."
 """Before the names of options of a table that it gives a second time."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class SourceOptions:
     """What `spark.read` and `spark.readStream` take with `format("ottla")`."""
 
-    kafka: Mapping[str, Any] = field(default_factory=dict)
+    kafka: Mapping[str, Any] = beside(default_factory=dict)
     """Settings of the client, given as `kafka.<name>`; `kafka.bootstrap.servers` is required."""
 
     subscribe: tuple[str, ...] | None = None
@@ -132,11 +132,11 @@ class SourceOptions:
     """`fetchOffset.retryIntervalMs`: accepted, as the one above."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class SinkOptions:
     """What `df.write` and `df.writeStream` take with `format("ottla")`."""
 
-    kafka: Mapping[str, Any] = field(default_factory=dict)
+    kafka: Mapping[str, Any] = beside(default_factory=dict)
     """Settings of the producer, given as `kafka.<name>`; `kafka.bootstrap.servers` is required."""
     topic: str | None = None
     """Where every row goes; without it each row says so in its column `topic`."""
@@ -216,12 +216,12 @@ def read_options(
         if option is None:
             raise ConfigError(unknown_option(name, [spelling(known.field) for known in table.values()]))
         values[option.field] = convert(spelling(option.field), text.strip(), option.type)
-    return replace(cls(**values), kafka=client_settings(given))
+    return changed(cls(**values), kafka=client_settings(given))
 
 
 def spelled_options(cls: type[Any]) -> dict[str, Option]:
     """The options of a class by their names in small letters."""
-    return {spelling(option.field).lower(): option for option in options_of(cls) if option.field != "kafka"}
+    return {spelling(option.field).lower(): option for option in options_of(cls)}
 
 
 def unknown_option(name: str, known: Iterable[str]) -> str:

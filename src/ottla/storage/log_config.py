@@ -6,16 +6,16 @@ What a person may set, and within which bounds, is checked where topics are made
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
 
 from ottla.config import Between, options_of, read_settings
 from ottla.model import INT32_MAX, INT64_MAX, TimestampType
 from ottla.records.compression import Codec
+from ottla.settings_class import settings
 
 
-@dataclass(frozen=True)
+@settings
 class LogConfig:
     """How one partition is cut into segments, flushed and cleaned up."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from ottla.errors import ConfigError, CorruptRecordError
 from ottla.kafka_id import text_of
@@ -51,8 +52,7 @@ DRAFT = ".tmp"
 """What a crash leaves under such a name the next start removes."""
 
 
-@dataclass(frozen=True)
-class Repair:
+class Repair(Struct, frozen=True):
     """One thing that is not as it should be, and what puts it right."""
 
     partition: TopicPartition
@@ -62,8 +62,7 @@ class Repair:
     execute: Callable[[], None]
 
 
-@dataclass(frozen=True)
-class PartitionFolder:
+class PartitionFolder(Struct, frozen=True):
     """A partition of a data directory."""
 
     directory: Path

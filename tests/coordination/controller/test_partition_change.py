@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ottla.coordination.cluster.partition_record import changed
 from ottla.coordination.cluster.records import NO_LEADER, SAME_LEADER, PartitionChangeRecord

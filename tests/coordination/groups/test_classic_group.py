@@ -16,7 +16,7 @@ def member(name: str, rebalance_timeout_ms: int = 60_000) -> ClassicMember:
 
 
 NOBODY = ClassicGroup("g")
-TWO = replace(NOBODY.with_member(member("a")).with_member(member("b", 90_500)), protocol_type="consumer")
+TWO = NOBODY.with_member(member("a")).with_member(member("b", 90_500)).changed(protocol_type="consumer")
 
 
 def test_a_group_is_blank_while_nothing_is_known_of_it() -> None:

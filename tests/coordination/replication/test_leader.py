@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.coordination.replication.leader import Leader, Refusal
@@ -58,7 +57,7 @@ def test_a_leader_waits_for_those_it_has_proposed_to_leave_until_the_controller_
 
 
 def shrunk(**more: object) -> Leader:
-    assignment = replace(LED, in_sync=frozenset({1, 2}), **more)  # type: ignore[arg-type]
+    assignment = replace(LED, in_sync=frozenset({1, 2}), **more)
     return Leader(1, assignment, 10, 6, now=100.0, max_lag=30.0)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ottla.coordination.replication.relocation import FORCE_BYTES, MOST_ROUNDS, SMALL_BYTES, Progress, Step, next_step
 

@@ -121,6 +121,7 @@ def test_whatever_comes_is_refused_or_goes_on(messages: list[bytes]) -> None:
         assert b"wrapped\x01\0\0\0" in messages
     try:
         for message in messages:
-            client.next(message)
+            if not client.complete:  # then the exchange is over, and nobody asks again
+                client.next(message)
     except SaslError:
         assert not client.complete

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from ottla.broker.settings.config import BrokerConfig
@@ -21,6 +20,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.kafka_id import new_id
 from ottla.protocol.sasl.scram_credential import ScramCredential, credential_of
 from ottla.protocol.sasl.server import KnownUser
+from ottla.protocol.schema import replace
 
 USER = "User:"
 MOST_REMEMBERED = 1000

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ottla.broker.settings.listener_config import ListenerConfig
 from ottla.errors import ConfigError
@@ -29,8 +30,7 @@ class UnknownKey(TokenRefused):
     """It is signed with a key that is not known; whoever makes tokens may have a new one."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRules:
+class TokenRules(Struct, frozen=True):
     """What a token must say."""
 
     audience: tuple[str, ...]

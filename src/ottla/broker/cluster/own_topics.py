@@ -6,12 +6,12 @@ or as many as there are brokers that take some: a cluster that loses a node keep
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterable
 
 from ottla.broker.settings.cluster_config import ClusterConfig
 from ottla.coordination.cluster.registration import Registration
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from ottla.protocol.schema import replace
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
@@ -42,7 +42,7 @@ def in_cluster(
     """The same topic as the controllers are asked for it; `given` are the settings that somebody gave."""
     setting = COPIES.get(topic.name)
     if setting is None:
-        return dataclasses.replace(topic, replication_factor=-1)
+        return replace(topic, replication_factor=-1)
     copies: int = getattr(config, setting)
     there = sum(not each.fenced and each.takes_partitions for each in brokers)
     if setting not in given:
@@ -51,4 +51,4 @@ def in_cluster(
     # One copy of two in sync is all there is while a broker starts anew.
     if topic.name == TRANSACTION_STATE and (MIN_ISR in given or copies > config.transaction_state_log_min_isr):
         configs.append(CreatableTopicConfig("min.insync.replicas", str(config.transaction_state_log_min_isr)))
-    return dataclasses.replace(topic, replication_factor=copies, configs=configs)
+    return replace(topic, replication_factor=copies, configs=configs)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ottla.broker.peers.batched_questions import BatchedQuestions, Form
 from ottla.broker.peers.loop_connection import LoopConnection
@@ -35,8 +36,7 @@ Verdicts = dict[TopicPartition, int]
 """What the coordinator says of each partition."""
 
 
-@dataclass(eq=False)
-class Inquiry:
+class Inquiry(Struct, eq=False):
     """About one producer's transaction, on behalf of one produce request."""
 
     transactional_id: str

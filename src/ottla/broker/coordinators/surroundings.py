@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ottla.broker.cluster.topics import Topics
 from ottla.broker.coordinators.commitment import Commitment
@@ -15,8 +16,7 @@ from ottla.coordination.cluster.topic import Topic
 from ottla.protocol.messages.create_topics import CreatableTopicResult
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """The topics and partitions in which a coordinator keeps its records, and the broker's time."""
 
     topics: Topics

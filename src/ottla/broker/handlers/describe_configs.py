@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from ottla.broker import loggers
@@ -36,6 +35,7 @@ from ottla.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
+from ottla.protocol.schema import replace
 
 
 class Known(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from typing import Any
 
 from ottla.broker.group_calls import ask
@@ -12,7 +11,7 @@ from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.classic.answers import join_refused
 from ottla.coordination.groups.events import JoinRequested
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from ottla.protocol.schema import Message
+from ottla.protocol.schema import Message, replace
 
 NULL_SINCE = 7
 """From this version on there may be no protocol; before, its name is empty."""

@@ -23,8 +23,9 @@ import itertools
 import logging
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from ottla.broker.machines.alarms import Alarms
 from ottla.broker.machines.snapshots import Snapshots
@@ -48,15 +49,13 @@ READ_BYTES = 1024 * 1024
 KeyAndValue = tuple[bytes | None, bytes | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Struct, frozen=True):
     """What stands for a reply that is still to come."""
 
     ticket: int
 
 
-@dataclass(frozen=True, slots=True)
-class Transactional:
+class Transactional(Struct, frozen=True):
     """What a machine makes of transactions in its log."""
 
     producer_of: Callable[[Any], tuple[int, int] | None]
@@ -67,8 +66,7 @@ class Transactional:
     """The end of a transaction, as a record: which producer's, and whether it was committed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Coding:
+class Coding(Struct, frozen=True):
     """How a machine's records stand in its log."""
 
     encode: Callable[[Any], KeyAndValue | None]
@@ -82,8 +80,7 @@ HandOut = Callable[[KafkaError | None], None]
 """Gives replies to those who wait for them, or this error instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(Struct, frozen=True):
     """What else is done as a machine goes on."""
 
     appended: Callable[[int], None] = lambda size: None

@@ -14,8 +14,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ottla.broker.requests.call import Call
 from ottla.errors import ConfigError, name_of
@@ -87,13 +88,13 @@ def error_codes(response: Any) -> Iterator[int]:
     if isinstance(response, list | tuple):
         for item in response:
             yield from error_codes(item)
-    elif is_dataclass(response):
-        for field in fields(response):
-            value = getattr(response, field.name)
-            if field.name == "error_code":
+    elif isinstance(response, Struct):
+        for name in response.__struct_fields__:
+            value = getattr(response, name)
+            if name == "error_code":
                 if value:
                     yield value
-            elif isinstance(value, list | tuple) or is_dataclass(value):
+            elif isinstance(value, list | tuple | Struct):
                 yield from error_codes(value)
 
 

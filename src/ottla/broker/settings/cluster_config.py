@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ottla.config import Between
 from ottla.model import INT16_MAX, INT32_MAX
+from ottla.settings_class import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class ClusterConfig:
     """What controllers, and brokers that join them, can be told besides."""
 

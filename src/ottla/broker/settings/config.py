@@ -7,7 +7,6 @@ memory for requests is bounded.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,17 +18,18 @@ from ottla.broker.settings.endpoints import Endpoint, advertised, listening, pro
 from ottla.broker.settings.listener_config import ListenerConfig
 from ottla.broker.settings.quorum_settings import check_controlling
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
-from ottla.config import SETTING, Between, Password, read_settings
+from ottla.config import Between, Password, read_settings
 from ottla.coordination.cluster.group_configs import Bound, Bounds
 from ottla.coordination.cluster.topic_configs import as_text, defaults
 from ottla.model import INT32_MAX, INT64_MAX
+from ottla.settings_class import beside, changed, settings
 from ottla.storage.log_config import LogConfig
 
 Size = Annotated[int, Between(1, INT32_MAX)]
 SegmentSize = Annotated[int, Between(1_048_576, INT32_MAX)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class BrokerConfig(ListenerConfig, ClusterConfig):
     """What a broker can be told."""
 
@@ -371,10 +371,10 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     quota_window_size_seconds: Annotated[int, Between(1, 3600)] = 1
     """Seconds of a sample."""
 
-    given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, metadata={SETTING: False})
+    given: frozenset[str] = beside(default_factory=frozenset)
     """The fields that somebody set, to their default or to something else."""
 
-    for_listeners: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False, metadata={SETTING: False})
+    for_listeners: Mapping[str, Any] = beside(default_factory=dict)
     """Settings of single listeners, by their whole names."""
 
     def explicit(self) -> dict[str, Any]:
@@ -476,7 +476,7 @@ JAVA_ASSIGNORS = {
 def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> BrokerConfig:
     """A checked configuration from dotted names and keywords; ConfigError says what does not fit."""
     own, settings, keywords = listener_settings.split(settings, keywords)
-    config = replace(read_settings(BrokerConfig, settings, **keywords), for_listeners=own)
+    config = changed(read_settings(BrokerConfig, settings, **keywords), for_listeners=own)
     listener_settings.check_listeners(
         own, (*(each.name for each in config.endpoints()), *config.controller_listener_names)
     )
@@ -492,4 +492,4 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
         check_controlling(roles.controller_half(config))
     config_checks.check_selector(config)
     names = (str(name).replace(".", "_") for name in (*(settings or {}), *keywords))
-    return replace(config, given=frozenset(names))
+    return changed(config, given=frozenset(names))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,6 +11,7 @@ from ottla.broker.settings.listener_settings import PREFIX, table
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Option, convert, options_of
 from ottla.protocol.messages.incremental_alter_configs import DELETE, SET
+from ottla.settings_class import changed
 
 ALL_BROKERS = ""
 """The name under which settings are changed for every broker of the cluster."""
@@ -111,4 +111,4 @@ class Settings:
         }
         for_listeners = {name: value for name, value in values.items() if name.startswith(PREFIX)}
         fields = {known[name].field: value for name, value in values.items() if name not in for_listeners}
-        return replace(self.given, **fields, for_listeners={**self.given.for_listeners, **for_listeners})
+        return changed(self.given, **fields, for_listeners={**self.given.for_listeners, **for_listeners})

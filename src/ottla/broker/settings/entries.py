@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import IntEnum
 from types import UnionType
 from typing import Annotated, Any, Literal, Union
@@ -17,6 +16,7 @@ from ottla.coordination.cluster import client_metrics, group_configs, topic_conf
 from ottla.coordination.cluster.topic_configs import Source, as_text
 from ottla.model import INT16_MAX, INT32_MAX
 from ottla.protocol.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
+from ottla.protocol.schema import replace
 
 
 class ConfigType(IntEnum):

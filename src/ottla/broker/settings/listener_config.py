@@ -6,16 +6,16 @@ a login goes by also for one mechanism of it, `listener.name.internal.plain.sasl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ottla.config import Between, Password
 from ottla.model import INT32_MAX
+from ottla.settings_class import settings
 
 StoreType = Literal["PEM", "PKCS12", "JKS"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class ListenerConfig:
     """Who may read along, and who clients are."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -96,8 +95,8 @@ def for_listener(general: ListenerConfig, own: Mapping[str, Any], listener: str)
         for each in mine
         if each is not None and each.listener == listener.lower() and not each.mechanism
     }
-    base = {field.name: getattr(general, field.name) for field in fields(ListenerConfig)}
-    return replace(ListenerConfig(**base), **{name: value for name, value in chosen.items() if value is not None})
+    base = {option.field: getattr(general, option.field) for option in options_of(ListenerConfig)}
+    return ListenerConfig(**base | {name: value for name, value in chosen.items() if value is not None})
 
 
 def for_mechanism(config: ListenerConfig, own: Mapping[str, Any], listener: str, mechanism: str, name: str) -> Any:

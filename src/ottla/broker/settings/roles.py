@@ -6,11 +6,11 @@ process.roles=broker,controller    names others ──► both: a broker half, a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ottla.broker.settings.endpoints import ANY_HOST, Endpoint, read_controllers, read_endpoints
 from ottla.broker.settings.quorum_settings import read_voters
+from ottla.settings_class import changed
 
 if TYPE_CHECKING:
     from ottla.broker.settings.config import BrokerConfig
@@ -44,7 +44,7 @@ def controllers(config: BrokerConfig) -> list[tuple[str, int]]:
 def controller_half(config: BrokerConfig) -> BrokerConfig:
     """The same settings for a controller alone, which listens where controllers come."""
     listeners, told = (controller_endpoints(config, text) for text in (config.listeners, config.advertised_listeners))
-    return replace(
+    return changed(
         config,
         process_roles=("controller",),
         listeners=",".join(map(str, listeners)),

@@ -9,11 +9,12 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ottla.config import unknown
 
@@ -23,8 +24,7 @@ COMMAND_CONFIG = "command.config"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-@dataclass(frozen=True)
-class ClusterContext:
+class ClusterContext(Struct, frozen=True):
     """A cluster that has a name."""
 
     name: str
@@ -35,8 +35,7 @@ class ClusterContext:
     """By Kafka's names; secrets as references."""
 
 
-@dataclass(frozen=True)
-class Contexts:
+class Contexts(Struct, frozen=True):
     """All of them, and which one is used where nothing else says where the cluster is."""
 
     by_name: Mapping[str, ClusterContext] = field(default_factory=dict)

@@ -7,17 +7,19 @@ Works on files, of Ottla or of Apache Kafka; needs no broker. The first two dist
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from ottla.cli.options import json_option, senseless
 from ottla.cli.tables import show
@@ -339,7 +341,7 @@ def transaction_entry(key: bytes | None, value: bytes | None) -> Entry:
         None
         if transaction is None
         else {
-            **asdict(transaction),
+            **dataclasses.asdict(transaction),
             "state": transaction.state.name,
             "partitions": sorted(map(str, transaction.partitions)),
         }
@@ -382,6 +384,6 @@ def shown(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """What JSON has no word for."""
-    if is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Struct):
         return asdict(value)
     return readable(bytes(value)) if isinstance(value, bytes | bytearray | memoryview) else str(value)

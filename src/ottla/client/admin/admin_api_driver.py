@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 from uuid import UUID
+
+from msgspec import Struct
 
 from ottla.client.admin.config import AdminConfig
 from ottla.client.arguments import checked_timeout
@@ -47,8 +48,7 @@ CLOSED = "the admin client is closed; make a new one"
 TIMEOUT_SETTING = "default.api.timeout.ms, or the call's own timeout"
 
 
-@dataclass(frozen=True)
-class Question(Generic[K, V]):
+class Question(Struct, Generic[K, V], frozen=True):
     """What to ask about keys, and how to read the answer."""
 
     lookup: Lookup[K]

@@ -6,13 +6,13 @@ Values only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ottla.client.config import CommonConfig, Millis, read_client_settings
+from ottla.settings_class import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class AdminConfig(CommonConfig):
     """How long to try."""
 

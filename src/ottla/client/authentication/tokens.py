@@ -13,10 +13,11 @@ import logging
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from msgspec import Struct
 
 from ottla.client.authentication.token_endpoint import (
     PassingTokenError,
@@ -37,8 +38,7 @@ Fetch = Callable[[float], "Token"]
 """Blocks; told the seconds since 1970. TokenError where there is none."""
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token and how long it is good for."""
 
     secret: Password

@@ -6,17 +6,17 @@ Values only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from ottla.client.config import CommonConfig, Millis, read_client_settings
 from ottla.config import Between
 from ottla.errors import ConfigError
+from ottla.settings_class import settings
 
 Deserializer = Callable[[bytes], Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class ConsumerConfig(CommonConfig):
     """What is fetched, and where reading begins."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
+
+from msgspec import Struct
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
@@ -24,8 +25,7 @@ from ottla.trace import EventStream
 RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
 
 
-@dataclass(slots=True)
-class ConsumerParts:
+class ConsumerParts(Struct):
     """Who does what in a consumer."""
 
     events: EventStream

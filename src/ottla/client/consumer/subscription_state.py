@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from ottla.client.cluster import NO_ID, Cluster
 from ottla.client.consumer.loop import Loop
@@ -29,8 +30,7 @@ class SubscriptionType(Enum):
 BY_GROUP = frozenset({SubscriptionType.TOPICS, SubscriptionType.PATTERN, SubscriptionType.BROKER_PATTERN})
 
 
-@dataclass(slots=True)
-class TopicPartitionState:
+class TopicPartitionState(Struct):
     """One assigned partition."""
 
     position: int | None = None

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from ottla.client.config import CommonConfig, Millis, read_client_settings
 from ottla.config import Between
 from ottla.errors import ConfigError
+from ottla.settings_class import changed, settings
 
 LOG = logging.getLogger(__name__)
 MOST_IN_FLIGHT = 5
@@ -23,7 +23,7 @@ Serializer = Callable[[Any], bytes | None]
 CodecName = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class ProducerConfig(CommonConfig):
     """How records are gathered, sent and retried."""
 
@@ -184,7 +184,7 @@ def read_producer_settings(settings: Mapping[str, Any] | None, keywords: Mapping
     config = read_client_settings(ProducerConfig, NOT_YET, dotted, {**spelled, "enable_idempotence": False})
     conflict = config.idempotence_conflict()
     if conflict is None:
-        return replace(config, enable_idempotence=True)
+        return changed(config, enable_idempotence=True)
     LOG.warning("idempotence is off, a retry may write records twice or out of order: %s", conflict)
     return config
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from random import Random
+
+from msgspec import Struct
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
@@ -26,8 +27,7 @@ from ottla.records.compression import Codec
 from ottla.trace import EventStream
 
 
-@dataclass(slots=True)
-class ProducerParts:
+class ProducerParts(Struct):
     """Who does what in a producer."""
 
     metadata: Metadata

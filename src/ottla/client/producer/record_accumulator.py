@@ -33,8 +33,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import Cluster
@@ -52,8 +53,7 @@ from ottla.trace import EventStream
 Queue = deque[ProducerBatch]
 
 
-@dataclass(slots=True)
-class ReadyCheck:
+class ReadyCheck(Struct):
     """Who has something to be sent to."""
 
     nodes: set[int] = field(default_factory=set)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated
 
@@ -12,9 +11,10 @@ from ottla.config import Between, Option, convert, options_of
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.telemetry.subscription import INTERVAL_MS, LONGEST_MS, MATCHED, SHORTEST_MS
 from ottla.errors import ConfigError, ErrorCode
+from ottla.settings_class import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class SubscriptionConfig:
     """Every config that a subscription has, with Kafka's default."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from ottla.config import Option
 from ottla.coordination.access.acl import Acl, AclFilter
@@ -21,8 +22,7 @@ from ottla.protocol.messages.update_features import FeatureUpdateKey
 from ottla.protocol.schema import Message
 
 
-@dataclass(frozen=True, slots=True)
-class TopicsRequested:
+class TopicsRequested(Struct, frozen=True):
     """Somebody wants topics. The reply is a CreatableTopicResult for each, in order."""
 
     ticket: int
@@ -38,16 +38,14 @@ class TopicsRequested:
     """What the broker's settings make of the topics' defaults; told in the reply."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicsUnwanted:
+class TopicsUnwanted(Struct, frozen=True):
     """Somebody wants topics gone. The reply is a DeletableTopicResult for each, in order."""
 
     ticket: int
     topics: Sequence[DeleteTopicState]
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionsRequested:
+class PartitionsRequested(Struct, frozen=True):
     """Somebody wants topics to have more partitions. The reply is a CreatePartitionsTopicResult for each, in order."""
 
     ticket: int
@@ -56,8 +54,7 @@ class PartitionsRequested:
     validate_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigsChanged:
+class ConfigsChanged(Struct, frozen=True):
     """Somebody wants some configs changed. The reply is a Refusal or None for each resource, in order."""
 
     ticket: int
@@ -73,8 +70,7 @@ class ConfigsChanged:
     """What the broker's settings let groups set."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigsReplaced:
+class ConfigsReplaced(Struct, frozen=True):
     """Somebody wants resources to have these configs and no others. The reply is as for ConfigsChanged."""
 
     ticket: int
@@ -86,8 +82,7 @@ class ConfigsReplaced:
     """As for ConfigsChanged, like the two before."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerIdsRequested:
+class ProducerIdsRequested(Struct, frozen=True):
     """A broker wants producer ids to give away. The reply is the first of them and their count."""
 
     ticket: int
@@ -95,8 +90,7 @@ class ProducerIdsRequested:
     node_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterBegun:
+class ClusterBegun(Struct, frozen=True):
     """There is a cluster, and nothing in it. The reply is None."""
 
     ticket: int
@@ -104,24 +98,21 @@ class ClusterBegun:
     """With what it is to begin, where somebody said so."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeStarted:
+class NodeStarted(Struct, frozen=True):
     """The one broker is there. The reply is None."""
 
     ticket: int
     node_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class CopiesPlaced:
+class CopiesPlaced(Struct, frozen=True):
     """The one broker has put copies in directories of its own, or moved them there. The reply is None."""
 
     ticket: int
     directories: Mapping[TopicPartition, UUID]
 
 
-@dataclass(frozen=True, slots=True)
-class FeaturesRequested:
+class FeaturesRequested(Struct, frozen=True):
     """Somebody wants features at other levels. The reply is a Refusal or None."""
 
     ticket: int
@@ -129,8 +120,7 @@ class FeaturesRequested:
     validate_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AclsRequested:
+class AclsRequested(Struct, frozen=True):
     """Somebody wants rules to be kept. The reply is a Refusal or None for each, in order."""
 
     ticket: int
@@ -139,16 +129,14 @@ class AclsRequested:
     """An unused id for each rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class AclsUnwanted:
+class AclsUnwanted(Struct, frozen=True):
     """Somebody wants rules gone. The reply is, for each filter in order, a Refusal or the rules that it meant."""
 
     ticket: int
     filters: Sequence[AclFilter]
 
 
-@dataclass(frozen=True, slots=True)
-class ClientQuotasChanged:
+class ClientQuotasChanged(Struct, frozen=True):
     """Somebody wants other limits of clients. The reply is a Refusal or None for each entity, in order."""
 
     ticket: int
@@ -156,8 +144,7 @@ class ClientQuotasChanged:
     validate_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ScramCredentialsRequested:
+class ScramCredentialsRequested(Struct, frozen=True):
     """Somebody wants users to have other passwords. The reply is an AlterUserScramCredentialsResult for each user."""
 
     ticket: int
@@ -165,16 +152,14 @@ class ScramCredentialsRequested:
     upsertions: Sequence[ScramCredentialUpsertion]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRequested:
+class TokenRequested(Struct, frozen=True):
     """Somebody wants a delegation token, or another end of one. The reply is None."""
 
     ticket: int
     token: DelegationTokenRecord
 
 
-@dataclass(frozen=True, slots=True)
-class TokensUnwanted:
+class TokensUnwanted(Struct, frozen=True):
     """Delegation tokens are at their end. The reply is None."""
 
     ticket: int

@@ -7,13 +7,13 @@ Those of share groups and streams groups are not among them: there are no such g
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, NamedTuple
 
 from ottla.config import Between, Option, convert, options_of
 from ottla.errors import ConfigError
 from ottla.model import INT32_MAX
+from ottla.settings_class import settings
 
 HEARTBEAT, SESSION = "consumer.heartbeat.interval.ms", "consumer.session.timeout.ms"
 Span = Annotated[int, Between(1, INT32_MAX)]
@@ -25,7 +25,7 @@ ABSENT: Mapping[str, str] = {
 """How configs begin that Kafka has, and why they are not here."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class ConsumerGroupConfig:
     """Every config that a group has, with Kafka's default."""
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from ottla.coordination.access.acl import Acl
 from ottla.coordination.access.acl_store import AclStore

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from ottla.coordination.cluster.records import NO_LEADER, PartitionChangeRecord, PartitionRecord
 from ottla.coordination.cluster.topic import MIGRATING, PartitionState

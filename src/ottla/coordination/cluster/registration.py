@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ottla.coordination.cluster.features import Levels
 from ottla.coordination.cluster.node_records import (
@@ -25,8 +27,7 @@ class Listener(NamedTuple):
     """PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, counted from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(Struct, frozen=True):
     """One incarnation of a broker."""
 
     broker_id: int

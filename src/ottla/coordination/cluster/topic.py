@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from ottla.coordination.cluster.topic_names import INTERNAL
 
@@ -14,8 +15,7 @@ ANY_DIRECTORY = UUID(int=1)
 """Kafka's mark of "some directory, not told which"."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionState:
+class PartitionState(Struct, frozen=True):
     """Who leads and who copies a partition."""
 
     index: int
@@ -36,8 +36,7 @@ class PartitionState:
     """1 while the leader recovers from an election that may have lost records."""
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(Struct, frozen=True):
     """A topic, its partitions in order of their index."""
 
     name: str

@@ -6,7 +6,6 @@ A value is checked here when a topic is made or changed; who acts on it reads it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from ottla.config import Between, Option, convert, options_of, unknown
 from ottla.errors import ConfigError
 from ottla.model import INT32_MAX, INT64_MAX
+from ottla.settings_class import settings
 
 COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
@@ -22,7 +22,7 @@ Bytes = Annotated[int, Between(0, INT32_MAX)]
 Ratio = Annotated[float, Between(0, 1)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class TopicConfig:
     """Every config a topic has, with Kafka's default."""
 

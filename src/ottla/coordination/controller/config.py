@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ottla.coordination.cluster.features import AT_FIRST
 from ottla.protocol.schema import Message
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerConfig:
+class ControllerConfig(Struct, frozen=True):
     """Given by the node's own settings; spans are in seconds."""
 
     cluster_id: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
+
+from msgspec import Struct
 
 from ottla.protocol.schema import Message
 
@@ -22,8 +23,7 @@ class Chance(NamedTuple):
 NO_CHANCE = Chance()
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """Somebody asks something of the controller. The reply is the response to it."""
 
     ticket: int
@@ -31,33 +31,28 @@ class Asked:
     chance: Chance = NO_CHANCE
 
 
-@dataclass(frozen=True, slots=True)
-class Activated:
+class Activated(Struct, frozen=True):
     """The controller leads the quorum from now on: every broker has a session from now on."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionsDue:
+class SessionsDue(Struct, frozen=True):
     """The alarm of that name: brokers that were silent for too long are fenced."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerGone:
+class BrokerGone(Struct, frozen=True):
     """The process of a broker has ended: nobody listens at its address, and it has hung up."""
 
     broker_id: int
     broker_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class BalanceDue:
+class BalanceDue(Struct, frozen=True):
     """Leaders are to go back to the preferred replicas. The reply is whether there may be more of them."""
 
     ticket: int
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryDue:
+class RecoveryDue(Struct, frozen=True):
     """Partitions that nobody leads are to be led by whoever lives, where that is allowed. The reply is as for BalanceDue."""
 
     ticket: int

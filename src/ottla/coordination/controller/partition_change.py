@@ -14,10 +14,11 @@ elected is enough in sync by itself, and a partition that never had a leader has
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from ottla.coordination.cluster.records import NO_LEADER, SAME_LEADER, PartitionChangeRecord
 from ottla.coordination.cluster.topic import ANY_DIRECTORY, PartitionState
@@ -39,8 +40,7 @@ class Election(Enum):
     """As online, and rather any replica that lives than none: records may be lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What is wanted of a partition; None is as it is."""
 
     election: Election = Election.ONLINE

@@ -5,8 +5,9 @@ Decisions are made of it, so it changes as state does: by what is replayed (`Bro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from ottla.coordination.cluster.registration import Registration
 
@@ -15,8 +16,7 @@ UNHEARD = -1
 """How far a broker knows the metadata that has not said it."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerHeard:
+class BrokerHeard(Struct, frozen=True):
     """A broker is there. Dies with the process."""
 
     broker_id: int
@@ -27,8 +27,7 @@ class BrokerHeard:
     """The end of the records that took its partitions from it, once it wants to go."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnded:
+class SessionEnded(Struct, frozen=True):
     """Nobody waits for a broker any more. Dies with the process."""
 
     broker_id: int

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class GroupConfig:
+class GroupConfig(Struct, frozen=True):
     """The broker's settings of the same names, `group.…` and `offsets.…`, in seconds where they are spans."""
 
     initial_rebalance_delay: float = 0.0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
@@ -21,8 +22,7 @@ class AlarmName(NamedTuple):
     member: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JoinRequested:
+class JoinRequested(Struct, frozen=True):
     """Somebody wants to be a member. The reply is a JoinGroupResponse, for most of them later."""
 
     ticket: int
@@ -36,8 +36,7 @@ class JoinRequested:
     wall_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class SyncRequested:
+class SyncRequested(Struct, frozen=True):
     """A member wants its assignment, or brings everybody's. The reply is a SyncGroupResponse, maybe later."""
 
     ticket: int
@@ -45,16 +44,14 @@ class SyncRequested:
     wall_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatReceived:
+class HeartbeatReceived(Struct, frozen=True):
     """A member lives. The reply is an error code."""
 
     ticket: int
     request: HeartbeatRequest
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveRequested:
+class LeaveRequested(Struct, frozen=True):
     """Members go. The reply is an error code, or one for each of them, in order."""
 
     ticket: int
@@ -63,8 +60,7 @@ class LeaveRequested:
     wall_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallerGone:
+class CallerGone(Struct, frozen=True):
     """Who waited under `waiting` for the end of a join or a sync has hung up. There is no reply."""
 
     ticket: int
@@ -73,8 +69,7 @@ class CallerGone:
     wall_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class AlarmRang:
+class AlarmRang(Struct, frozen=True):
     """A moment has come that the machine asked for. There is no reply."""
 
     ticket: int
@@ -82,16 +77,14 @@ class AlarmRang:
     wall_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """The machine has been built from its log: everybody gets a fresh session. There is no reply."""
 
     ticket: int
     wall_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsCommitted:
+class OffsetsCommitted(Struct, frozen=True):
     """A member, or somebody for a group without members, wants these offsets kept. The reply is an error code."""
 
     ticket: int
@@ -108,8 +101,7 @@ class OffsetsCommitted:
     """Of the request, as that decides which errors the client knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionalOffsetsCommitted:
+class TransactionalOffsetsCommitted(Struct, frozen=True):
     """A producer wants these offsets kept once its transaction commits. The reply is an error code."""
 
     ticket: int
@@ -123,8 +115,7 @@ class TransactionalOffsetsCommitted:
     instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetDeletionRequested:
+class OffsetDeletionRequested(Struct, frozen=True):
     """Somebody wants a group to forget offsets. The reply is an error code, or one for each partition."""
 
     ticket: int
@@ -132,8 +123,7 @@ class OffsetDeletionRequested:
     partitions: Sequence[TopicPartition]
 
 
-@dataclass(frozen=True, slots=True)
-class TopicsDeleted:
+class TopicsDeleted(Struct, frozen=True):
     """Topics are no more: what groups committed for them is forgotten. The reply is the count of offsets forgotten.
 
     Without it a new topic of the same name would be read from where its predecessor was left.
@@ -143,16 +133,14 @@ class TopicsDeleted:
     topics: Collection[str]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupDeletionRequested:
+class GroupDeletionRequested(Struct, frozen=True):
     """Somebody wants groups gone. The reply is an error code for each, in order."""
 
     ticket: int
     groups: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class ExpiryDue:
+class ExpiryDue(Struct, frozen=True):
     """It is time to forget what is too old. The reply is the count of offsets forgotten."""
 
     ticket: int

@@ -16,9 +16,10 @@ could let it in, so that no partition is put here that nobody asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from uuid import UUID
+
+from msgspec import Struct
 
 from ottla.coordination.cluster.features import Levels
 from ottla.coordination.cluster.registration import Listener, Registration
@@ -63,8 +64,7 @@ class BrokerState(IntEnum):
     SHUTTING_DOWN = 7
 
 
-@dataclass(frozen=True, slots=True)
-class Incarnation:
+class Incarnation(Struct, frozen=True):
     """What a broker says of itself when it registers."""
 
     node_id: int
@@ -81,8 +81,7 @@ class Incarnation:
     """None is all that can be run here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spans:
+class Spans(Struct, frozen=True):
     """Kafka's `broker.heartbeat.interval.ms`, `initial.broker.registration.timeout.ms` and `log.dir.failure.timeout.ms`, in seconds."""
 
     heartbeat: float = 2.0

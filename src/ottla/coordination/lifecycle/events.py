@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from ottla.coordination.cluster.registration import Registration
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerFound:
+class ControllerFound(Struct, frozen=True):
     """It is known who the active controller is, and what the cluster runs."""
 
     finalized: Mapping[str, int]
     """Levels of features."""
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerElected:
+class ControllerElected(Struct, frozen=True):
     """Somebody became the active controller, perhaps who was it before: it has heard of this broker only what the log says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Struct, frozen=True):
     """The answer to a registration."""
 
     response: BrokerRegistrationResponse
@@ -33,20 +31,17 @@ class Registered:
     """Who is registered, as far as the metadata is known: it says who stands in the way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Beaten:
+class Beaten(Struct, frozen=True):
     """The answer to a heartbeat."""
 
     response: BrokerHeartbeatResponse
 
 
-@dataclass(frozen=True, slots=True)
-class Unanswered:
+class Unanswered(Struct, frozen=True):
     """The connection broke, or nothing came in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataApplied:
+class MetadataApplied(Struct, frozen=True):
     """The broker acts on the metadata up to this offset, which is in it."""
 
     offset: int
@@ -54,25 +49,21 @@ class MetadataApplied:
     """Whether a broker hands over, which the controllers let go when all the others have said this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """The broker's logs are in order: it can be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryFailed:
+class DirectoryFailed(Struct, frozen=True):
     """A directory of the broker is not there any more, with all the copies in it."""
 
     directory: UUID
 
 
-@dataclass(frozen=True, slots=True)
-class StopWanted:
+class StopWanted(Struct, frozen=True):
     """The broker is to end."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimePassed:
+class TimePassed(Struct, frozen=True):
     """It is later than it was."""
 
 
@@ -90,25 +81,21 @@ Event = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """To the active controller, whoever that is by now; the answer, or that there is none, is the next event."""
 
     request: BrokerRegistrationRequest | BrokerHeartbeatRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Recover:
+class Recover(Struct, frozen=True):
     """The metadata is known as far as it was when the broker registered: see to the logs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Serve:
+class Serve(Struct, frozen=True):
     """The controllers have let the broker in; they may have sent it away before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A person may want to know."""
 
     sentence: str
@@ -116,13 +103,11 @@ class Note:
     """Whether it is so in each life."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Nobody needs the broker any more: end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fail:
+class Fail(Struct, frozen=True):
     """The broker cannot be one of the cluster's; end, and say why."""
 
     sentence: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class QuorumConfig:
+class QuorumConfig(Struct, frozen=True):
     election_timeout_ms: int = 1000
     """How long to wait for a leader, or for votes, before the next attempt; up to as much again is added by chance."""
     fetch_timeout_ms: int = 2000

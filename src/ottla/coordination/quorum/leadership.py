@@ -10,7 +10,7 @@ wait for ever.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ottla.coordination.quorum.config import QuorumConfig
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
@@ -19,8 +19,7 @@ UNKNOWN = -1
 NEVER = float("-inf")
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """How far a replica has come. Moments are readings of the monotonic clock, in seconds."""
 
     end: int = UNKNOWN

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """A partition as the metadata have it."""
 
     leader: int
@@ -25,8 +24,7 @@ class Assignment:
         return min(self.min_in_sync, len(self.replicas))
 
 
-@dataclass(frozen=True, slots=True)
-class LiveBrokers:
+class LiveBrokers(Struct, frozen=True):
     """Who is there, by the metadata: the epochs of brokers that are neither fenced nor shutting down."""
 
     epochs: dict[int, int] = field(default_factory=dict)

@@ -19,8 +19,9 @@ waits for the metadata, which say what is so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct
 
 from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 
@@ -36,8 +37,7 @@ class Refusal(Enum):
     """FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION and the like: whatever is so now comes with the metadata."""
 
 
-@dataclass(slots=True)
-class RemoteReplica:
+class RemoteReplica(Struct):
     """What the leader knows of a copy elsewhere. Moments are readings of the monotonic clock, in seconds."""
 
     end: int = UNKNOWN
@@ -68,14 +68,13 @@ class RemoteReplica:
         return 0.0 if self.end == leader_end else now - self.caught_up_at
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """The in-sync set that the leader asks the controller for (AlterPartition), with the epoch of each broker in it."""
 
     leader_epoch: int
     partition_epoch: int
     in_sync: frozenset[int]
-    broker_epochs: dict[int, int] = field(compare=False)
+    broker_epochs: dict[int, int]
 
 
 class Leader:

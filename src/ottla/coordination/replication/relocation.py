@@ -9,8 +9,9 @@ it is there, as who leads is chosen by that, when both end at the same offset, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 FORCE_BYTES = 16 * 1024 * 1024
 """So much is copied before it is forced to the disk: what the system takes beyond that it makes others wait for."""
@@ -32,8 +33,7 @@ class Step(Enum):
     SWITCH = "switch"
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a copy is on its way."""
 
     start: int

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from uuid import UUID
+
+from msgspec import Struct
 
 from ottla.coordination.telemetry.subscription import Client, Subscription, Wanted, wanted_of
 from ottla.errors import ErrorCode
@@ -24,8 +25,7 @@ COMPRESSIONS = (4, 3, 1, 2)
 """zstd, lz4, gzip, snappy: the preferred one first."""
 
 
-@dataclass(slots=True)
-class Instance:
+class Instance(Struct):
     """One producer, consumer or the like."""
 
     client: Client

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from ottla.coordination.telemetry.subscription import Client
 from ottla.protocol.metrics_data import Attributes, Kind, Point
@@ -29,8 +30,7 @@ class Value(NamedTuple):
     is_sum: bool
 
 
-@dataclass(slots=True)
-class Pusher:
+class Pusher(Struct):
     """What one client has told."""
 
     client: Client

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 INTERVAL_MS, SHORTEST_MS, LONGEST_MS = 300_000, 100, 3_600_000
 EVERYTHING = "*"
@@ -25,8 +26,7 @@ class Client(NamedTuple):
 MATCHED = Client._fields
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(Struct, frozen=True):
     """What somebody set under one name."""
 
     metrics: frozenset[str]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ottla.coordination.transactions.transaction import NO_EPOCH, NO_PRODUCER
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerRequested:
+class ProducerRequested(Struct, frozen=True):
     """A producer with a transactional id begins, or goes on after an error if it names its id and epoch (KIP-360)."""
 
     ticket: int
@@ -23,8 +22,7 @@ class ProducerRequested:
     epoch: int = NO_EPOCH
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionsAdded:
+class PartitionsAdded(Struct, frozen=True):
     """A producer is about to write to these partitions."""
 
     ticket: int
@@ -37,8 +35,7 @@ class PartitionsAdded:
     """The `transaction.version` that the client speaks."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndRequested:
+class EndRequested(Struct, frozen=True):
     """A producer wants its transaction committed or aborted."""
 
     ticket: int
@@ -51,8 +48,7 @@ class EndRequested:
     version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class MarkersWritten:
+class MarkersWritten(Struct, frozen=True):
     """Every partition of a prepared transaction bears its marker."""
 
     ticket: int
@@ -60,8 +56,7 @@ class MarkersWritten:
     wall_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimePassed:
+class TimePassed(Struct, frozen=True):
     """Time to abort what takes too long and to forget ids that nobody uses. The reply is how many of each."""
 
     ticket: int
@@ -73,8 +68,7 @@ class TimePassed:
 Event = ProducerRequested | PartitionsAdded | EndRequested | MarkersWritten | TimePassed
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a producer is told."""
 
     code: ErrorCode = ErrorCode.NONE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ottla.digests import are_same, hashed, mac, stretched
 from ottla.protocol.sasl.scram import DIGESTS
@@ -14,8 +14,7 @@ MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 NUMBERS = {name: number for number, name in MECHANISMS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ScramCredential:
+class ScramCredential(Struct, frozen=True):
     """One user's, for one mechanism."""
 
     salt: bytes

@@ -9,14 +9,14 @@ told before it can go on; SaslError ends it, and its text is for the server's lo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from ottla.protocol.sasl.scram_credential import ScramCredential
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """The client is who it says."""
 
     user: str
@@ -28,8 +28,7 @@ class Accepted:
     """Whether it showed a delegation token."""
 
 
-@dataclass(frozen=True, slots=True)
-class PasswordShown:
+class PasswordShown(Struct, frozen=True):
     """The client showed a password in full. Whether it is right takes long to find out where only a hash of it is known."""
 
     user: str
@@ -39,8 +38,7 @@ class PasswordShown:
         return f"PasswordShown({self.user!r}, [hidden])"
 
 
-@dataclass(frozen=True, slots=True)
-class TokenShown:
+class TokenShown(Struct, frozen=True):
     """The client showed a bearer token; whom it names, and whether that is signed by somebody who may, others know."""
 
     token: str
@@ -49,8 +47,7 @@ class TokenShown:
         return "TokenShown([hidden])"
 
 
-@dataclass(frozen=True, slots=True)
-class KnownUser:
+class KnownUser(Struct, frozen=True):
     """A user, or a delegation token, as SCRAM's server knows it."""
 
     name: str
@@ -59,8 +56,7 @@ class KnownUser:
     until_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """What comes next takes its time: it is found out on a thread, where SaslError ends the login as well."""
 
     do: Callable[[], Step]

@@ -8,19 +8,19 @@ from __future__ import annotations
 import atexit
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import fields
 from typing import Any
 
 from ottla.client.admin import Admin
 from ottla.client.admin.config import AdminConfig
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer import Producer
+from ottla.config import options_of
 from ottla.errors import KafkaTimeoutError
 from ottla.model import TopicPartition
 from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
 
-ADMIN_SETTINGS = frozenset(field.name.replace("_", ".") for field in fields(AdminConfig))
+ADMIN_SETTINGS = frozenset(option.name for option in options_of(AdminConfig))
 ENDED = {"CompleteAbort", "CompleteCommit", "Empty"}
 """States of transactions that nothing is open of."""
 MARKS = "__consumer_offsets"

@@ -6,13 +6,13 @@ Read as those of topics are (`ottla.spark.options`): any case of letters, one se
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from ottla.config import convert, options_of
 from ottla.errors import ConfigError
+from ottla.settings_class import beside, settings
 from ottla.spark.options import SPARKS_OWN, AtLeastZero, Positive, spelling, unknown_option
 
 T = TypeVar("T", "DeltaOptions", "IcebergOptions")
@@ -21,7 +21,7 @@ CATALOG = "catalog."
 Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class TableOptions:
     path: str = ""
     """What `save`, `start` and `load` are given: the folder of a Delta table, the name of an Iceberg table."""
@@ -43,7 +43,7 @@ class TableOptions:
     """Spark's own; the table remembers which offsets a batch had."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class DeltaOptions(TableOptions):
     """What `format("ottla_delta")` takes."""
 
@@ -55,7 +55,7 @@ class DeltaOptions(TableOptions):
         return local_folder("path", self.path)
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class IcebergOptions(TableOptions):
     """What `format("ottla_iceberg")` takes; the table is named `namespace.table`."""
 
@@ -63,7 +63,7 @@ class IcebergOptions(TableOptions):
     """The folder of the tables. Without other settings of a catalog, it is SQLite's file `catalog.db` in there."""
     catalog_name: str = "default"
     """The catalog's name; what pyiceberg's own configuration says of it holds too."""
-    catalog: Mapping[str, str] = field(default_factory=dict)
+    catalog: Mapping[str, str] = beside(default_factory=dict)
     """Settings of pyiceberg's catalog, given as `catalog.<name>`: `catalog.type`, `catalog.uri`, …"""
     snapshot_id: int | None = None
     """The snapshot to read; without it, the newest."""
@@ -80,7 +80,7 @@ class IcebergOptions(TableOptions):
 
 def read_table_options(cls: type[T], given: Mapping[str, str]) -> T:
     """An instance of `cls`; ConfigError says what is unknown, malformed or missing."""
-    table = {spelling(option.field).lower(): option for option in options_of(cls) if option.field != "catalog"}
+    table = {spelling(option.field).lower(): option for option in options_of(cls)}
     values: dict[str, Any] = {}
     for name, text in given.items():
         lower = name.lower()

@@ -21,8 +21,9 @@ To look here is slow, as batches are looked for by their CRC; nobody does before
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT64_MAX, HasFileno
@@ -30,8 +31,7 @@ from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, checked_wal
 from ottla.storage.files.kind import kind_of
 
 
-@dataclass(frozen=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """Bytes of a segment that are no batches of this log."""
 
     file: Path
@@ -50,8 +50,7 @@ class Damage:
         return f"{self.file}: {self.size_bytes} bytes at position {self.position} ({lost}) are damaged: {self.reason}"
 
 
-@dataclass(frozen=True)
-class UnsureEnd(Damage):
+class UnsureEnd(Damage, frozen=True):
     """Damage in which a transaction may have ended, so that nobody knows whether its records before it count."""
 
     producer_id: int

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ottla.errors import CorruptRecordError
 from ottla.model import INT64_MAX, HasFileno
@@ -44,8 +46,7 @@ class Unsound(NamedTuple):
     """Whether nothing whole follows."""
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What the batches of a file are held against, besides each other."""
 
     below: int = INT64_MAX

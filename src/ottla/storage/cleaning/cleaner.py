@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from ottla.errors import CorruptRecordError
 from ottla.model import Buffer
@@ -36,8 +37,7 @@ BATCH_COST = 4096
 """A batch is as much work as so many bytes, however small it is."""
 
 
-@dataclass(frozen=True)
-class Transactions:
+class Transactions(Struct, frozen=True):
     """What the log knows of transactions and producers when a cleaning begins."""
 
     aborted: Sequence[AbortedTransaction] = ()

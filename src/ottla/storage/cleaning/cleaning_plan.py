@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from ottla.model import INT32_MAX, INT64_MAX
 from ottla.storage.log_config import LogConfig
@@ -24,8 +25,7 @@ class Cleanable(Protocol):
         """That of its first batch, -1 where there is none."""
 
 
-@dataclass(frozen=True)
-class CleaningPlan:
+class CleaningPlan(Struct, frozen=True):
     """A stretch of a log that could be compacted."""
 
     first_dirty: int

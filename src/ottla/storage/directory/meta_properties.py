@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ottla.errors import ConfigError
 from ottla.kafka_id import id_of, text_of
@@ -18,8 +20,7 @@ CLUSTER_ID = re.compile(r"[!-\[\]-~]+")
 """What stands in the file as it is. Kafka draws 22 characters of base64 and takes whatever a person gives."""
 
 
-@dataclass(frozen=True)
-class MetaProperties:
+class MetaProperties(Struct, frozen=True):
     """The node and the cluster that wrote a data directory."""
 
     node_id: int

@@ -7,11 +7,12 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from ottla.errors import ConfigError
 from ottla.model import INT64_MAX, TopicPartition
@@ -32,8 +33,7 @@ FLOCK = "hhxxxxqqi4x"
 """Linux's `struct flock`: type, whence, start, length, process."""
 
 
-@dataclass
-class Inspection:
+class Inspection(Struct):
     """What there is to check."""
 
     path: Path

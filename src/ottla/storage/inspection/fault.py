@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict
 
-@dataclass(frozen=True)
-class Fault:
+
+class Fault(Struct, frozen=True):
     """Something in a file that is not as it was written."""
 
     file: Path
@@ -33,8 +34,7 @@ class Fault:
         return {**asdict(self), "file": str(self.file)}
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(Struct, frozen=True):
     """Something worth telling that is no damage."""
 
     file: Path

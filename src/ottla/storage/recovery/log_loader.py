@@ -18,8 +18,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ottla.model import INT64_MAX
 from ottla.storage.batches.batch_run import BatchRun
@@ -32,8 +33,7 @@ from ottla.storage.segments.segment_list import SegmentList
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Recovery:
+class Recovery(Struct, frozen=True):
     """What had to be cut off a log after a crash."""
 
     file: Path
@@ -52,8 +52,7 @@ class Recovery:
         )
 
 
-@dataclass
-class LogLoader:
+class LogLoader(Struct):
     """The end of a log on its way to being known again."""
 
     point: int

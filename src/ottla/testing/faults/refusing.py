@@ -7,8 +7,10 @@ topics ─ name, partitions ─ index  ──►  responses ─ name, partition_
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import is_dataclass
 from typing import Any, cast, get_args, get_origin
+
+from msgspec import Struct, StructMeta
+from msgspec.structs import asdict
 
 from ottla.protocol.schema import Field, Message, fields
 
@@ -55,9 +57,9 @@ def copy_named(asked: Any, made: Any, name: str) -> None:
 
 def asked_in(asked: Any, name: str) -> Sequence[Any]:
     """What stands in the request for a sequence in the answer: what is called alike, or the first that has anything."""
-    if isinstance(asked, str) or not is_dataclass(asked):
+    if isinstance(asked, str) or not isinstance(asked, Struct):
         return ()
-    there = {each.name: getattr(asked, each.name) for each in fields(type(asked))}
+    there = asdict(asked)
     lists = {key: value for key, value in there.items() if isinstance(value, list | tuple) and value}
     return lists.get(name) or next((value for value in lists.values() if not isinstance(value[0], int)), ())
 
@@ -65,7 +67,7 @@ def asked_in(asked: Any, name: str) -> Sequence[Any]:
 def item_of(field: Field) -> type[Any] | None:
     """The struct that a field is a sequence of."""
     item = get_args(field.type)[0] if get_origin(field.type) is Sequence else None
-    return item if is_dataclass(item) else None  # type: ignore[return-value]
+    return item if isinstance(item, StructMeta) else None
 
 
 def carries_error(cls: type[Any]) -> bool:
@@ -79,8 +81,8 @@ def carriers(made: Any) -> Iterator[Any]:
     if isinstance(made, list | tuple):
         for each in made:
             yield from carriers(each)
-    elif is_dataclass(made):
+    elif isinstance(made, Struct):
         if hasattr(made, "error_code"):
             yield made
-        for field in fields(type(made)):
-            yield from carriers(getattr(made, field.name))
+        for name in made.__struct_fields__:
+            yield from carriers(getattr(made, name))

@@ -7,8 +7,9 @@ counts.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from ottla.client.consumer.assignors.assignor import NO_GENERATION, Subscription
 from ottla.client.consumer.assignors.java_order import in_hash_order
@@ -26,8 +27,7 @@ class Claim(NamedTuple):
         return NO_GENERATION if self.generation is None else self.generation
 
 
-@dataclass
-class Claims:
+class Claims(Struct):
     """The members' claims, sorted out."""
 
     owned: dict[str, dict[TopicPartition, None]] = field(default_factory=dict)

@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_response import ClientResponse
@@ -45,8 +46,7 @@ CONSUMER = -1
 UNKNOWN = -1
 
 
-@dataclass(slots=True)
-class Mark:
+class Mark(Struct):
     """What is known of a position."""
 
     offset: int

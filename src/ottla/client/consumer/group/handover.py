@@ -6,14 +6,14 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ottla.client.future import Future
 from ottla.model import FOREVER
 
 
-@dataclass(slots=True)
-class Handover:
+class Handover(Struct):
     """What is under way, and what to do after it: partitions are given up only once their offsets are safe."""
 
     waits_for: Future[None]

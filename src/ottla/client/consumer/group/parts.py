@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
@@ -16,8 +17,7 @@ from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metadata import Metadata
 
 
-@dataclass(frozen=True)
-class GroupParts:
+class GroupParts(Struct, frozen=True):
     """What a member's side in the user's thread has, whichever protocol it speaks."""
 
     config: ConsumerConfig

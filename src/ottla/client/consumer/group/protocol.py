@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from ottla.client.consumer.assignors.assignor import Assignor
 from ottla.client.consumer.config import ConsumerConfig
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from ottla.client.consumer.group.reconciliation import Reconciliation
 
 
-@dataclass(frozen=True)
-class GroupProtocol:
+class GroupProtocol(Struct, frozen=True):
     membership: Membership
     heartbeat: Heartbeat
     topics: TopicWatch

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ottla.coordination.groups.classic.member import CONSUMER, ClassicMember
 from ottla.coordination.groups.classic.state import NEXT, ClassicGroupState
 
 
-@dataclass(frozen=True, slots=True)
-class ClassicGroup:
+class ClassicGroup(Struct, frozen=True):
     """A group of members that share out partitions, or that just keeps offsets."""
 
     kind: ClassVar[str] = "classic"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ottla.coordination.groups.classic.member import listed
 from ottla.coordination.groups.classic.state import ClassicGroupState
 
 
-@dataclass(frozen=True, slots=True)
-class MemberIdGiven:
+class MemberIdGiven(Struct, frozen=True):
     """A client without an id was given one, and is to join again with it (KIP-394)."""
 
     group: str
@@ -20,8 +19,7 @@ class MemberIdGiven:
         return f"group {self.group} ({self.state}): a new member is to be called {self.member}, and is asked to join with that id"
 
 
-@dataclass(frozen=True, slots=True)
-class RebalanceStarted:
+class RebalanceStarted(Struct, frozen=True):
     """Members are to join, and why."""
 
     group: str
@@ -33,8 +31,7 @@ class RebalanceStarted:
         return f"group {self.group} ({ClassicGroupState.PREPARING_REBALANCE}): generation {self.generation} is over: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class Stabilized:
+class Stabilized(Struct, frozen=True):
     """All have joined, and a generation begins."""
 
     group: str
@@ -45,8 +42,7 @@ class Stabilized:
         return f"group {self.group}: generation {self.generation} begins with {self.members} members"
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned:
+class Assigned(Struct, frozen=True):
     """The leader said who gets what."""
 
     group: str
@@ -62,8 +58,7 @@ class Assigned:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Emptied:
+class Emptied(Struct, frozen=True):
     """The last member is gone."""
 
     group: str
@@ -73,8 +68,7 @@ class Emptied:
         return f"group {self.group}: nobody is left after generation {self.generation}"
 
 
-@dataclass(frozen=True, slots=True)
-class MemberFailed:
+class MemberFailed(Struct, frozen=True):
     """A member was silent for its session."""
 
     group: str
@@ -84,8 +78,7 @@ class MemberFailed:
         return f"group {self.group}: {self.member} was silent for its session and is out"
 
 
-@dataclass(frozen=True, slots=True)
-class MemberLeft:
+class MemberLeft(Struct, frozen=True):
     """A member went of its own will, or somebody removed it."""
 
     group: str
@@ -96,8 +89,7 @@ class MemberLeft:
         return f"group {self.group}: {self.member} left by LeaveGroup: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class MembersRemoved:
+class MembersRemoved(Struct, frozen=True):
     """Members did not come in time."""
 
     group: str
@@ -108,8 +100,7 @@ class MembersRemoved:
         return f"group {self.group}: members that have not {self.why} are out: {listed(self.members)}"
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceReplaced:
+class InstanceReplaced(Struct, frozen=True):
     """A static member came back under a new id."""
 
     group: str

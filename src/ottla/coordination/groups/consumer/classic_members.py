@@ -7,7 +7,8 @@ their SyncGroup fetches what they have been given.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ottla.coordination.groups.classic.answers import join_refused
 from ottla.coordination.groups.classic.joining import REQUIRED_SINCE, protocols_of, rebalance_timeout_of

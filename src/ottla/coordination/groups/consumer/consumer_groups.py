@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ottla.coordination.groups.classic.answers import join_refused, sync_refused
 from ottla.coordination.groups.classic.group import ClassicGroup

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -15,8 +16,7 @@ OwnSettings = Mapping[str, Mapping[str, int]]
 """By group, fields of `GroupConfig` that are others for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerHeartbeat:
+class ConsumerHeartbeat(Struct, frozen=True):
     """A member joins, stays or goes. The reply is a ConsumerGroupHeartbeatResponse."""
 
     ticket: int
@@ -31,16 +31,14 @@ class ConsumerHeartbeat:
     """Which of the topics that its expression matches it may know of; None: all."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicsSeen:
+class TopicsSeen(Struct, frozen=True):
     """The cluster's topics, whenever they are others than before. There is no reply."""
 
     ticket: int
     image: TopicImage
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsSeen:
+class SettingsSeen(Struct, frozen=True):
     """What single groups are told, whenever it is something else than before. There is no reply."""
 
     ticket: int

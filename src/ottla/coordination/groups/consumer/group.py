@@ -9,9 +9,10 @@ members a walk over all of them would cost more than everything else. `check` ho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from ottla.coordination.groups.consumer import records as kept
 from ottla.coordination.groups.consumer.member import (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from ottla.coordination.groups.consumer.member import TopicIdPartition
 
@@ -12,8 +13,7 @@ GroupAssignment = dict[str, set[TopicIdPartition]]
 """Member → what it is to have."""
 
 
-@dataclass(frozen=True)
-class GroupSpec:
+class GroupSpec(Struct, frozen=True):
     """What members read, what there is of it, and what each was to have until now."""
 
     topics: Mapping[UUID, int]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ottla.coordination.groups.consumer.draft import REVOCATION, ConsumerDraft
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat

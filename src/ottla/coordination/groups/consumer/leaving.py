@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ottla.coordination.groups.consumer.draft import FETCH, REJOIN, REVOCATION, SESSION, ConsumerDraft
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat

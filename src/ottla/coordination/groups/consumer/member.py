@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
 from uuid import UUID
+
+from msgspec import Struct, field
 
 TopicIdPartition = tuple[UUID, int]
 """A partition: its topic's id and its index."""
@@ -30,16 +31,14 @@ class MemberState(IntEnum):
     """Written by a coordinator that knows more states."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClassicMetadata:
+class ClassicMetadata(Struct, frozen=True):
     """What a member has said that speaks the classic protocol."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerMember:
+class ConsumerMember(Struct, frozen=True):
     """A member as the coordinator knows it."""
 
     member_id: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class MemberJoined:
+class MemberJoined(Struct, frozen=True):
     group: str
     member: str
     instance: str | None
@@ -18,8 +17,7 @@ class MemberJoined:
         return f"Member {self.member}{static} joins consumer group {self.group} by the {self.protocol} protocol."
 
 
-@dataclass(frozen=True, slots=True)
-class EpochBegun:
+class EpochBegun(Struct, frozen=True):
     """The assignment is to be worked out anew, and why."""
 
     group: str
@@ -30,8 +28,7 @@ class EpochBegun:
         return f"Consumer group {self.group} is in epoch {self.epoch} ({self.reason})."
 
 
-@dataclass(frozen=True, slots=True)
-class TargetChanged:
+class TargetChanged(Struct, frozen=True):
     """It is known who is to have what."""
 
     group: str
@@ -43,8 +40,7 @@ class TargetChanged:
         return f"Consumer group {self.group} has a target for epoch {self.epoch}: {self.members} members, by {self.assignor}."
 
 
-@dataclass(frozen=True, slots=True)
-class MemberMoved:
+class MemberMoved(Struct, frozen=True):
     """A member is a step further on its way to its target."""
 
     group: str
@@ -62,8 +58,7 @@ class MemberMoved:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MemberGone:
+class MemberGone(Struct, frozen=True):
     """A member has left, or was removed."""
 
     group: str
@@ -74,8 +69,7 @@ class MemberGone:
         return f"Member {self.member} is no longer in consumer group {self.group}: {self.why}."
 
 
-@dataclass(frozen=True, slots=True)
-class StaticMemberPaused:
+class StaticMemberPaused(Struct, frozen=True):
     """A static member has left, and may come back within its session."""
 
     group: str
@@ -86,8 +80,7 @@ class StaticMemberPaused:
         return f"Static member {self.member} with instance id {self.instance} temporarily left consumer group {self.group}."
 
 
-@dataclass(frozen=True, slots=True)
-class GroupConverted:
+class GroupConverted(Struct, frozen=True):
     """A group goes on by the other protocol."""
 
     group: str

@@ -17,9 +17,11 @@ revokes first, as it may have done so already.
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Set
-from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ottla.coordination.groups.consumer.group import MemberAssignment
 from ottla.coordination.groups.consumer.member import NO_PARTITIONS, ConsumerMember, MemberState, TopicIdPartition
@@ -27,8 +29,7 @@ from ottla.coordination.groups.consumer.refusal import Refused
 from ottla.errors import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(Struct, frozen=True):
     """Where a member is to go."""
 
     epoch: int

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 MOST_REPEATS = 1_000
 MOST_DEPTH = 100
@@ -15,30 +17,25 @@ class SyntaxFault(Exception):
     """The text is no expression; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chars:
+class Chars(Struct, frozen=True):
     holds: Holds
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """A position: `^`, `$`, `b` or `B`."""
 
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(Struct, frozen=True):
     """A part again and again."""
 
     part: Node
@@ -49,8 +46,7 @@ class Repeat:
 Node = Chars | Edge | Sequence | Choice | Repeat
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(Struct, frozen=True):
     """What `(?…)` has set."""
 
     ignore_case: bool = False
