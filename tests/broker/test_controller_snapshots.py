@@ -60,7 +60,7 @@ def test_what_is_committed_is_written_down_and_the_log_before_it_goes(folder: Pa
         end, shape = log.log.end_offset, log.shape()
         assert (shape.snapshot, shape.start, shape.start_epoch, shape.end) == ((end, 1), end, 1, end)
         assert find_snapshots(log.directory) == [(end, 1)]
-        assert sum(find_segments(log.directory).values()) == 0
+        assert not any(each.st_size for each in find_segments(log.directory).values())
         assert voter.told == 2
 
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import random
-import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,13 +20,13 @@ from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.beginning import deleted_before, note_deleted
 from tests.storage.batches import NOW, append, batch
+from tests.storage.moments import every_moment
 
 FLIGHTS = TopicPartition("flights", 0)
 SMALL = LogConfig(segment_bytes=2 * len(batch(b"a")), retention_ms=-1)
 STARTS = "log-start-offset-checkpoint"
 DEEDS = {"append": 4, "delete": 3, "retain": 3, "checkpoint": 1, "cut": 1, "anew": 0.5, "restart": 1}
 """What moves a log's ends, and how often it does."""
-CHANGES = ("open", "replace", "rename", "unlink", "truncate", "ftruncate")
 
 
 def opened(path: Path, **more: Any) -> tuple[DataDirectory, Log]:
@@ -207,29 +204,6 @@ def live(path: Path, chance: random.Random) -> None:
                 directory, log = opened(path, replicated=True)
                 log.advance_high_watermark(log.end_offset)
     directory.close(clean=False)
-
-
-@contextmanager
-def every_moment(folder: Path, kept: Path) -> Iterator[None]:
-    """Keeps the folder as a kill would leave it, before each call that changes what is in it."""
-    busy, count = False, 0
-
-    def before(name: str, real: Any) -> Any:
-        def stand_in(where: Any, *arguments: Any, **more: Any) -> Any:
-            nonlocal busy, count
-            changes = name != "open" or (bool(arguments) and arguments[0] & os.O_CREAT)
-            if changes and not busy and folder.exists():
-                busy, count = True, count + 1
-                shutil.copytree(folder, kept / f"{count:05d}")
-                busy = False
-            return real(where, *arguments, **more)
-
-        return stand_in
-
-    with ExitStack() as stack:
-        for name in CHANGES:
-            stack.enter_context(mock.patch.object(os, name, before(name, getattr(os, name))))
-        yield
 
 
 def faults(path: Path) -> list[Any]:

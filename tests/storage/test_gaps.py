@@ -1,4 +1,4 @@
-"""A segment that is gone from between others: its offsets are told, where nothing but a loss explains that."""
+"""A segment that is gone from between others, of which nothing is noted: its offsets are told, where nothing but a loss explains that."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.inspection import find
 from ottla.storage.inspection.partition_check import PartitionCheck
 from ottla.storage.log import Log
+from ottla.storage.segments import succession
 from ottla.storage.segments.gaps import end_offset_of, missing_offsets
 from tests.storage.batches import NOW, append
 from tests.storage.test_inspection import CONFIG
@@ -21,12 +22,13 @@ T0 = TopicPartition("t", 0)
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data directory whose one partition has several segments, closed."""
+    """A data directory whose one partition has several segments, closed; as of a broker that notes nothing of them."""
     directory = DataDirectory.open(tmp_path, node_id=1)
     log = directory.open_log(T0, CONFIG, now_ms=NOW)
     for number in range(60):
         append(log, b"x" * 100, b"y" * (number % 7), timestamps=[NOW + number] * 2)
     directory.close()
+    (tmp_path / "t-0" / succession.FILE_NAME).unlink()
     return tmp_path
 
 

@@ -20,8 +20,8 @@ from ottla.model import INT64_MAX, TopicPartition
 from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
 from ottla.records.builder import BatchBuilder
 from ottla.records.end_marker import EndMarker, decode_end_marker
-from ottla.storage.batches.damage import Damage, survey
-from ottla.storage.batches.sound_walk import Bounds, Found, sound_walk
+from ottla.storage.batches.damage import Damage, damage_of, survey
+from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, sound_walk
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
 from ottla.storage.files.durable import sync_path
@@ -32,6 +32,7 @@ from ottla.storage.producers.producer_state import AbortedTransaction, ProducerS
 from ottla.storage.recovery.epoch_check import Led, led_by, steady
 from ottla.storage.recovery.lost_offsets import Lost, add_lost
 from ottla.storage.segments.beginning import lost_beginning, note_deleted
+from ottla.storage.segments.gaps import unsound_behind
 from ottla.storage.segments.log_folder import (
     LOG_NAME,
     METADATA_FILE,
@@ -41,6 +42,7 @@ from ottla.storage.segments.log_folder import (
     read_topic_id,
     write_topic_id,
 )
+from ottla.storage.segments.succession import missing_segments, note_nothing
 from ottla.storage.state_log.check import START_OVER, voter_count
 
 METADATA_TOPIC = "__cluster_metadata"
@@ -91,6 +93,7 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
             topic_id = topic_ids.get(partition.topic)
             yield from of_folders(folder)
             yield from of_beginning(folder)
+            yield from of_missing(folder)
             yield from of_log(folder)
             yield from of_identity(folder, topic_id)
             yield from of_nothing(folder, topic_id, known.get(partition, 0))
@@ -120,6 +123,21 @@ def of_beginning(folder: PartitionFolder) -> Iterator[Repair]:
     if lost is not None:
         begin = partial(note_deleted, folder.folder, lost.next_offset)
         yield Repair(folder.partition, str(lost), f"let the log begin at offset {lost.next_offset}", begin)
+
+
+def of_missing(folder: PartitionFolder) -> Iterator[Repair]:
+    """Segments that are gone from between others."""
+    for missing in [] if folder.is_metadata else missing_segments(folder.folder):
+        path = folder.folder / f"{missing.base_offset:020d}.log"
+        found = unsound_behind(path, path.stat().st_size, missing)
+        remedy = f"go on without them, at offset {missing.next_offset}"
+        yield Repair(folder.partition, str(damage_of(path, found)), remedy, partial(accept, path, found))
+
+
+def accept(path: Path, found: Unsound) -> None:
+    """Have nobody miss what followed a segment; who replays transactions knows that some may have ended there."""
+    add_lost(path.parent, [Lost(found.first_offset, found.next_offset)])
+    note_nothing(path.parent, int(path.stem))
 
 
 def of_log(folder: PartitionFolder) -> Iterator[Repair]:

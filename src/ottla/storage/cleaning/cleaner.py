@@ -28,6 +28,7 @@ from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_state import AbortedTransaction, LastRecord
 from ottla.storage.segments import swap
 from ottla.storage.segments.segment import Segment
+from ottla.storage.segments.succession import note, row_of
 
 READ_BLOCK = 1 << 18
 WRITE_BLOCK = 1 << 20
@@ -120,6 +121,7 @@ class Cleaner:
         segment.seal()
         segment.flush()
         self._keep_age(segment, group[-1])
+        note(self.directory, [row_of(segment.path, group[-1].next_offset)])  # before what it was made of goes
         swap.offer(segment)
         self.offered = segment
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Generator
 from functools import partial
 
@@ -41,7 +42,13 @@ def extents_of(log: Log, upper_bound: int) -> list[Extent]:
 
 
 def transactions_of(log: Log, upper_bound: int) -> Transactions:
-    """What is known of transactions that have records below an offset, and of every producer."""
+    """What is known of transactions that have records below an offset, and of every producer.
+
+    DamagedLogError where files have gone from there: what is left must not look as if they had been cleaned away.
+    """
+    for segment in log.segments[: bisect_left(log.bases, upper_bound)]:
+        for missing in segment.ground.gone:
+            raise DamagedLogError(missing)
     aborted = log.aborted(0, log.bases[0], upper_bound)
     unsure = first_unsure(aborted)
     if unsure is not None:

@@ -127,6 +127,14 @@ class TransactionIndex:
             self.replace(transactions)
         self.believed = True
 
+    def doubt(self) -> None:
+        """Believe neither the file nor that it is not there, before the log was asked."""
+        try:
+            self.rows  # noqa: B018 - read now, as that says whether it is believed
+        except CorruptRecordError:
+            pass  # It is made anew by whoever asks.
+        self.believed = False
+
     def drop_from(self, count: int) -> None:
         """Forget the rows from that number on."""
         with SAVING:

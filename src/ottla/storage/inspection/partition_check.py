@@ -25,6 +25,7 @@ from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
 from ottla.storage.segments.beginning import lost_beginning
 from ottla.storage.segments.gaps import missing_offsets
 from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, misplaced, read_topic_id
+from ottla.storage.segments.succession import missing_segments
 
 Progress = Callable[[int], None]
 """Is told how many bytes more have been read."""
@@ -141,8 +142,12 @@ class PartitionCheck:
     def note_missing(self, *, compacted: bool | None) -> None:
         """Tell of offsets that are in no segment, where the log was not `compacted`; None where nobody knows that.
 
-        A fault where nothing explains it, else a note: what was compacted once, or is being changed, may have such gaps.
+        A fault where nothing explains it, else a note: what was compacted once, or is being changed, may have such gaps. Where it is known
+        what followed a segment it is a fault.
         """
+        for gone in missing_segments(self.folder):
+            file = self.folder / f"{gone.base_offset:020d}.log"
+            self.faults.append(Fault(file, gone.reason, offset=gone.first_offset))
         for missing in () if compacted else missing_offsets(self.folder):
             if compacted is None or self.thinned or self.live:
                 self.notes.append(Note(missing.file, missing.reason))

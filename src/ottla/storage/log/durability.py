@@ -9,7 +9,7 @@ log's end as it was when the flush began: an append tells the end last, so all b
 appended meanwhile waits for the next flush.
 
 The order is what a crash in between needs. Segments go oldest first, so that there is never a hole with something whole behind it.
-In each the batches go before the indexes, which so never lead to what is not there. Then the leader epochs, then the folder's own
+In each the batches go before the indexes, which so never lead to what is not there. Then a note of which segment follows which, and the leader epochs, then the folder's own
 entries, where files are new. Where one of these fails the point stays, and all that was not forced is tried again.
 
 Who asks: the broker's flusher, as soon as a segment is full, after `flush.ms`, and for `flush.messages` before it answers; and
@@ -18,12 +18,15 @@ Who asks: the broker's flusher, as soon as a segment is full, after `flush.ms`, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from threading import Lock
 
+from ottla.model import INT64_MAX
 from ottla.storage.files.durable import sync_path
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import SegmentList
+from ottla.storage.segments.succession import Row, note, row_of
 
 
 class Durability:
@@ -61,6 +64,8 @@ class Durability:
         try:
             for segment in self._list.segments[:]:
                 self._flush_segment(segment, sync)
+            if self._list.unnoted:
+                self._note_succession()
             self._epochs.flush(end_offset, sync=sync)
             if entries_changed and sync:
                 sync_path(self._list.directory)
@@ -71,6 +76,24 @@ class Durability:
         with self._lock:
             if cuts == self._cuts:
                 self.forced_to = end_offset
+
+    def _note_succession(self) -> None:
+        rows = dict(self._rows())
+        present = set(
+            self._list.segments
+        )  # asked after their files: what has another in its place by now is none of them
+        note(self._list.directory, (row for segment, row in rows.items() if segment in present), self._list.bases)
+
+    def _rows(self) -> Iterator[tuple[Segment, Row]]:
+        """What follows each of the segments that are full since the last flush."""
+        while self._list.unnoted:
+            segment = self._list.unnoted.popleft()
+            try:
+                row = row_of(segment.path, segment.below)
+            except FileNotFoundError:
+                continue  # Retention took it while we were at it.
+            if row.size_bytes == segment.size and row.next_offset != INT64_MAX:
+                yield segment, row
 
     def _flush_segment(self, segment: Segment, sync: bool) -> None:
         try:

@@ -26,7 +26,7 @@ from ottla.storage.log import high_watermark
 from ottla.storage.log.appending import Appended, append
 from ottla.storage.log.durability import Durability
 from ottla.storage.log.following import append_as_is
-from ottla.storage.log.log_damage import unsure_end
+from ottla.storage.log.log_damage import note_missing, unsure_end
 from ottla.storage.log.log_end import LogEnd
 from ottla.storage.log.truncation import start_anew, truncate_to
 from ottla.storage.log_config import LogConfig
@@ -402,11 +402,13 @@ class Log(LogEnd):
         self.release()
 
     def _find(self, start_offset: int) -> None:
-        sizes = find_segments(self.directory)
-        for base_offset, size in sizes.items():
-            self._list.add(Segment(self.directory, base_offset, size, self.config.index_interval_bytes))
-        if not sizes:
+        found = find_segments(self.directory)
+        for base_offset, status in found.items():
+            self._list.add(Segment(self.directory, base_offset, status.st_size, self.config.index_interval_bytes))
+        if not found:
             self._create(start_offset)
+        if len(found) > 1:
+            note_missing(self._list, found)
 
     def _begin(self, noted: int | None) -> int:
         """Where the log begins: at its first segment, or before it where files are gone."""

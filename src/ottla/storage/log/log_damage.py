@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import logging
+import os
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ottla.storage.batches.damage import Damage, OutOfServiceError, UnsureEnd, remedy, survey
 from ottla.storage.batches.sound_walk import Bounds
 from ottla.storage.producers.producer_state import AbortedTransaction
+from ottla.storage.segments.gaps import unsound_behind
+from ottla.storage.segments.segment_list import SegmentList
+from ottla.storage.segments.succession import compare
 
 if TYPE_CHECKING:
     from ottla.storage.log.log import Log
 
+LOG = logging.getLogger(__name__)
 SMALL_BYTES = 64 * 1024 * 1024
 """A segment up to this size is looked at from its beginning, a larger one from where its index says."""
+
+
+def note_missing(segments: SegmentList, found: Mapping[int, os.stat_result]) -> None:
+    """Have the segments of a log that is opened know which are gone from between them, and which must be noted."""
+    missing, unnoted = compare(segments.directory, found)
+    unknown = set(unnoted)
+    segments.unnoted = deque(each for each in segments.segments if each.base_offset in unknown)
+    for each in missing:
+        segment = segments.segments[bisect_left(segments.bases, each.base_offset)]
+        damage = segment.ground.add_damage(unsound_behind(segment.path, segment.size, each))
+        segment.ground.gone = [damage]
+        segment.transactions.doubt()
+        LOG.error("%s; readers who come there get an error; %s", damage, remedy(segments.directory))
 
 
 def find_damage(log: Log, offset: int) -> Damage | None:
@@ -25,6 +46,9 @@ def find_damage(log: Log, offset: int) -> Damage | None:
         for found in survey(segment.file, segment.path, segment.size, segment.base_offset, bounds, start):
             if isinstance(found, Damage) and (found.next_offset > offset or not found.size_bytes):
                 return found
+        for missing in segment.ground.gone:
+            if missing.next_offset > offset:
+                return missing
     return None
 
 

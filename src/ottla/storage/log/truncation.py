@@ -26,6 +26,7 @@ from ottla.storage.recovery.lost_offsets import drop_lost
 from ottla.storage.segments.beginning import note_deleted
 from ottla.storage.segments.reader_lock import READER_LOCK
 from ottla.storage.segments.segment import Segment
+from ottla.storage.segments.succession import note_nothing
 
 if TYPE_CHECKING:
     from ottla.storage.log import Log
@@ -45,6 +46,7 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> int:
         position, end = cut_point(segment, offset)
         log.before_cut(end)
         log.lower_recovery_point(end)
+        note_nothing(log.directory, segment.base_offset)
         drop_behind(log, segment.base_offset)
         segment.truncate(position, end)
         settle(log, end, now_ms)

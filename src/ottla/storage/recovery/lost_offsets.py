@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ottla.storage.batches.sound_walk import Found, Unsound
 from ottla.storage.files.checkpoint import read_numbers, write_rows
+from ottla.storage.segments.segment import Segment
 
 FILE_NAME = "lost-offsets"
 LOG = logging.getLogger(__name__)
@@ -51,11 +52,16 @@ def drop_lost(directory: Path, offset: int) -> None:
         write_rows(directory / FILE_NAME, kept)
 
 
+def missing_in(segments: Iterable[Segment]) -> list[Lost]:
+    """The stretches between segments of which the files have gone."""
+    return [Lost(each.offset, each.next_offset) for segment in segments for each in segment.ground.gone]
+
+
 def between(lost: Sequence[Lost], begin: int, end: int) -> Iterator[Unsound]:
     """The stretches in a gap between two offsets."""
     for first, following in lost:
         if begin <= first and following <= end:
-            yield Unsound(0, 0, first, following, "a repair has set its bytes aside")
+            yield Unsound(0, 0, first, following, "nothing of it is there")
 
 
 def with_lost(

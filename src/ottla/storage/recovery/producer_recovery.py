@@ -21,7 +21,7 @@ from ottla.storage.batches.sound_walk import Found, Unsound
 from ottla.storage.producers.producer_entry import NONE
 from ottla.storage.producers.producer_snapshot import read_snapshot, snapshot_offsets, snapshot_path, write_snapshot
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
-from ottla.storage.recovery.lost_offsets import between, read_lost
+from ottla.storage.recovery.lost_offsets import between, missing_in, read_lost
 from ottla.storage.segments.segment import Segment
 
 LOG = logging.getLogger(__name__)
@@ -34,7 +34,9 @@ END_MARKER_BYTES = 78
 class ProducerRecovery:
     """Takes up the batches of a log that is opened, each once and in their order, from the latest snapshot on."""
 
-    def __init__(self, directory: Path, bases: Sequence[int], limit: int, now_ms: int, *, indexing: bool) -> None:
+    def __init__(
+        self, directory: Path, segments: Sequence[Segment], limit: int, now_ms: int, *, indexing: bool
+    ) -> None:
         """Snapshots above the offset `limit` are not to be trusted and go, as do those that no segment needs.
 
         With `indexing` the transaction indexes are given what they lack.
@@ -46,11 +48,11 @@ class ProducerRecovery:
         self.indexed: Callable[[], IndexedAborts] = dict
         """What the transaction indexes say: where the log is damaged nothing else does."""
         self._next_offset = self.start
-        self._lost = read_lost(directory)
+        self._lost = sorted(read_lost(directory) + missing_in(segments))
         self._directory = directory
         self._now_ms = now_ms
         self._indexing = indexing
-        remove_strays(directory, snapshots, {*bases, self.start}, limit)
+        remove_strays(directory, snapshots, {self.start, *(each.base_offset for each in segments)}, limit)
 
     def walk(self, segments: Sequence[Segment], *, whole: bool = True) -> None:
         """Take the batches of segments as far as they were noted: what concerns no transaction by its header alone.
@@ -91,7 +93,7 @@ class ProducerRecovery:
         self._pass_lost(segment, segment.below)
 
     def _pass_lost(self, segment: Segment, offset: int) -> None:
-        """Account for what a repair took out in front of an offset."""
+        """Account for what a repair took out in front of an offset, or has gone with its file."""
         for found in between(self._lost, self._next_offset, offset) if self._lost else ():
             self.lose(segment, found)
 
@@ -132,8 +134,7 @@ def sentence(unsure: AbortedTransaction) -> str:
 
 def recover_producers(directory: Path, segments: Sequence[Segment], end_offset: int, now_ms: int) -> ProducerRecovery:
     """What is known of producers where the segments and their transaction indexes are as they should be."""
-    bases = [segment.base_offset for segment in segments]
-    found = ProducerRecovery(directory, bases, end_offset, now_ms, indexing=False)
+    found = ProducerRecovery(directory, segments, end_offset, now_ms, indexing=False)
     found.indexed = cache(lambda: indexed_in(segments_from(segments, found.start)))
     if found.start < end_offset:
         found.walk(segments)
@@ -155,7 +156,7 @@ def begin_recovery(
     except CorruptRecordError:
         limit = min(point, first.base_offset)
         first.transactions.clear()
-    found = ProducerRecovery(directory, [segment.base_offset for segment in segments], limit, now_ms, indexing=True)
+    found = ProducerRecovery(directory, segments, limit, now_ms, indexing=True)
     found.indexed = cache(lambda: indexed_in(segments[:unsure]) | indexed)
     if found.start < first.base_offset:
         found.walk(segments[:unsure])

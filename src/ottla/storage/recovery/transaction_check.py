@@ -17,7 +17,7 @@ from ottla.storage.batches.sound_walk import Found, Unsound
 from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
-from ottla.storage.recovery.lost_offsets import read_lost, with_lost
+from ottla.storage.recovery.lost_offsets import missing_in, read_lost, with_lost
 from ottla.storage.recovery.producer_recovery import (
     headers,
     is_readable,
@@ -92,7 +92,7 @@ def aborted_in(directory: Path, segments: Sequence[Segment], number: int, now_ms
     """Read the batches of a segment, and those between it and the snapshot before it."""
     segment = segments[number]
     state, start = restore(directory, snapshot_offsets(directory), segment.base_offset, now_ms)
-    lost = read_lost(directory) if look is surely else ()
+    lost = sorted(missing_in(segments[: number + 1]) + (read_lost(directory) if look is surely else []))
     found = Replayed([], set())
     for each in segments_from(segments[: number + 1], start):
         batches = with_lost(look(each, start), lost, max(start, each.base_offset), each.below)
@@ -103,7 +103,13 @@ def aborted_in(directory: Path, segments: Sequence[Segment], number: int, now_ms
 
 
 def bears_out(segments: Sequence[Segment], found: Replayed, indexed: list[AbortedTransaction]) -> bool:
-    """Whether all that an index tells fits to what can still be read, and nothing of that is missing in it."""
+    """Whether all that an index tells fits to what can still be read, and nothing of that is missing in it.
+
+    Of transactions that may have ended in a segment that is gone no index is left.
+    """
+    gone = {each.next_offset - 1 for each in missing_in(segments)}
+    if any(each.is_unsure and each.last_offset in gone for each in found.rows):
+        return False
     ended = {(each.producer_id, each.last_offset): each for each in found.rows if not each.is_unsure}
 
     def fits(each: AbortedTransaction) -> bool:

@@ -1,7 +1,8 @@
 """Offsets that are in no segment of a log, though it has segments before and behind them: a file has gone.
 
 Looks at the last batches of each segment, found by its index, and reads no records. Compaction and repairs leave such gaps too:
-whether the topic was ever compacted is for who asks; what a repair took out of a segment's end lies beside it.
+whether the topic was ever compacted is for who asks; what a repair took out of a segment's end lies beside it. Where it was noted
+what followed a segment that is the same still (`succession`), a gap is damage for certain, and told as such.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError
 from ottla.storage.batches.scan import HEAD, scan
+from ottla.storage.batches.sound_walk import Unsound
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.segments.log_folder import LOG_NAME
+from ottla.storage.segments.succession import Missing, missing_segments
 
 ENTRY = Struct(">ii")
 """Of an offset index: the offset from the segment's base on, and the position of the batch that ends with it."""
@@ -43,16 +46,23 @@ class MissingOffsets(NamedTuple):
 
 def missing_offsets(folder: Path) -> Iterator[MissingOffsets]:
     """The gaps between the segments in a folder, which may be in use; damage is not told here."""
-    names = os.listdir(folder)
+    names, damages = os.listdir(folder), {each.next_offset for each in missing_segments(folder)}
     paths = [folder / name for name in sorted(names) if LOG_NAME.fullmatch(name)]
     for path, behind in pairwise(paths):
-        if is_repaired(path.name, names):
-            continue
         begins = int(behind.name[:20])
+        if is_repaired(path.name, names) or begins in damages:
+            continue
         end = end_offset_of(path)
         # Meanwhile the log may have been cut, or its oldest segments deleted.
         if end is not None and end < begins and behind.exists() and end_offset_of(path) == end:
             yield MissingOffsets(path, end, begins)
+
+
+def unsound_behind(file: Path, size: int, missing: Missing) -> Unsound:
+    """Segments that are gone, as damage at the end of the one before them, whose batches compaction may have left ending early."""
+    end = end_offset_of(file)
+    first = missing.first_offset if end is None else min(end, missing.first_offset)
+    return Unsound(size, 0, first, missing.next_offset, missing.reason, at_end=True)
 
 
 def is_repaired(name: str, names: list[str]) -> bool:

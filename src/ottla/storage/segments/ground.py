@@ -29,12 +29,14 @@ class Stretch(NamedTuple):
 class Ground:
     """Of one segment. Stretches do not overlap; neither do damages."""
 
-    __slots__ = ("damages", "path", "stretches")
+    __slots__ = ("damages", "gone", "path", "stretches")
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.stretches: list[Stretch] = []
         self.damages: list[Damage] = []
+        self.gone: list[Damage] = []
+        """Of these the one, if any, that is no bytes: segments behind this one have gone."""
 
     def holding(self, offset: int) -> Stretch | None:
         """The stretch that an offset lies in."""
@@ -72,6 +74,7 @@ class Ground:
             each if each.stop <= position else each._replace(stop=position, next_offset=next_offset) for each in kept
         ]
         self.damages = [each for each in self.damages if each.position < position]
+        self.gone = []
 
     def add_damage(self, found: Unsound) -> Damage:
         """Note what a walk could not believe, once."""

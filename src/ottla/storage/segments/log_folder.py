@@ -34,8 +34,8 @@ NAME_BYTES = 255
 """Longest file name that file systems take."""
 
 
-def find_segments(directory: Path) -> dict[int, int]:
-    """Sizes of the segments by base offset, in order; what a crash left half done is removed."""
+def find_segments(directory: Path) -> dict[int, os.stat_result]:
+    """What the system says of the segments' files by base offset, in order; what a crash left half done is removed."""
     names = {entry.name: entry for entry in os.scandir(directory)}
     ensure_files(names.values())
     if swap.recover(directory, names):
@@ -45,7 +45,7 @@ def find_segments(directory: Path) -> dict[int, int]:
         if orphan or name.endswith(LEFTOVERS):
             (directory / name).unlink(missing_ok=True)
     logs = sorted(name for name in names if LOG_NAME.fullmatch(name))
-    return {int(name[:20]): names[name].stat().st_size for name in logs}
+    return {int(name[:20]): names[name].stat() for name in logs}
 
 
 def ensure_files(entries: Iterable[os.DirEntry[str]]) -> None:

@@ -6,6 +6,7 @@ Belongs to the log's own thread, as the log does. The one rule: `bases` are the 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ from ottla.storage.segments.time_search import find_latest, find_timestamp
 class SegmentList:
     """The last one is active: the only one that grows."""
 
-    __slots__ = ("bases", "directory", "epochs", "segments")
+    __slots__ = ("bases", "directory", "epochs", "segments", "unnoted")
 
     def __init__(self, directory: Path, epochs: Callable[[], Sequence[tuple[int, int]]] = tuple) -> None:
         self.epochs = epochs
@@ -31,6 +32,8 @@ class SegmentList:
         self.segments: list[Segment] = []
         self.bases: list[int] = []
         """Base offsets of the segments, for bisection."""
+        self.unnoted: deque[Segment] = deque()
+        """Those of which the next flush notes what follows them."""
 
     @property
     def size_bytes(self) -> int:
@@ -40,6 +43,7 @@ class SegmentList:
         """Put a segment behind all others."""
         if self.segments:
             self.segments[-1].below = segment.base_offset
+            self.unnoted.append(self.segments[-1])
         segment.epochs = self.epochs
         self.segments.append(segment)
         self.bases.append(segment.base_offset)

@@ -1,0 +1,202 @@
+"""Which segment follows which: whether one that is not there between two others was cleaned away, or is gone.
+
+    0 ──► 20 ──► 42 ──► 77 (active)          `segment-succession` beside the log: a row for each that is full
+    └ of 1,048,520 bytes, written last at 12:30:01.123, inode 77
+
+A segment goes from between others only with the one before it: cleaning writes that anew, a cut makes it the last, retention takes
+it first. So a row, which tells what followed a file and how that file was then, is true for as long as the file is the same; and
+where it is the same and something else follows, files have gone that nobody deleted: the offsets between are damage. No order of
+steps can make that wrong, nor can Kafka, or an older version, that had the directory in between: what they changed, no row tells of.
+
+Rows are only added, by whoever forces the log or cleans it, and the last of a segment counts. They are forced to the disk by nobody: one that is lost,
+torn or damaged, each has its own CRC, tells nothing. Kafka passes the file over.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from collections.abc import Container, Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+from zlib import crc32
+
+from ottla.storage.files.durable import replace_file
+from ottla.storage.files.open_file import write_all
+from ottla.storage.files.whole_file import read_whole
+from ottla.storage.segments.log_folder import LOG_NAME
+
+FILE_NAME = "segment-succession"
+NOTHING = -1
+"""In the place of the next: it is not known any more."""
+KEPT_BYTES = 1 << 16
+"""The file is written anew, without what is past, only when it is larger."""
+ROW_BYTES = 128
+"""No row is longer."""
+LOG = logging.getLogger(__name__)
+WRITING = Lock()
+"""Held by who adds to such a file, as a cleaning and a flush may at once."""
+
+
+class Row(NamedTuple):
+    """What followed a segment, and by what the file is known again."""
+
+    base_offset: int
+    next_offset: int
+    """Where the next one begins."""
+    size_bytes: int
+    mtime_ms: int
+    inode: int
+
+
+class Missing(NamedTuple):
+    """Segments that are gone from between two others."""
+
+    base_offset: int
+    """Of the segment before them."""
+    first_offset: int
+    """Where the first of them began."""
+    next_offset: int
+    """Where the next begins that is there."""
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"offsets {self.first_offset} to {self.next_offset - 1} are in no segment, and nobody deleted them: the segment that began at "
+            f"{self.first_offset} is gone, and the next one that is left begins at {self.next_offset}; if files have gone, restore them "
+            "from a backup"
+        )
+
+
+class Succession(NamedTuple):
+    """The segments of a log held against what was noted of them."""
+
+    missing: list[Missing]
+    unnoted: list[int]
+    """Base offsets of those of which nothing true is noted."""
+
+
+def row_of(path: Path, next_offset: int) -> Row:
+    """That of the file of a segment as it is now."""
+    return Row(int(path.name[:20]), next_offset, *identity(os.stat(path)))
+
+
+def identity(status: os.stat_result) -> tuple[int, int, int]:
+    """What tells one file of a segment from another."""
+    return status.st_size, status.st_mtime_ns // 1_000_000, status.st_ino
+
+
+def note(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None) -> None:
+    """Add rows, and where the file has become large leave only the last of each of the base offsets to `keep`.
+
+    Where the disk does not take them nothing is noted.
+    """
+    path = directory / FILE_NAME
+    data = "".join(map(line_of, rows)).encode()
+    if not data:
+        return
+    try:
+        with WRITING:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+            try:
+                size = os.fstat(fd).st_size
+                write_all(fd, memoryview(data), size)
+            finally:
+                os.close(fd)
+            if keep is not None and size > KEPT_BYTES and size > 2 * ROW_BYTES * len(kept := set(keep)):
+                replace_file(path, "".join(map(line_of, needed(read(directory), kept))), sync=False)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            LOG.warning("%s cannot be written, so a segment that goes will not be missed: %s", path, error.strerror)
+
+
+def needed(rows: Mapping[int, Row], kept: Container[int]) -> list[Row]:
+    """Those of segments to be kept, and of what followed them, be it gone."""
+    followers = {row.next_offset for row in rows.values() if row.base_offset in kept}
+    return [row for row in rows.values() if row.base_offset in kept or row.base_offset in followers]
+
+
+def note_nothing(directory: Path, base_offset: int) -> None:
+    """Before others follow a segment than those that were noted; it is on the disk when this returns."""
+    path = directory / FILE_NAME
+    if path.exists():
+        note(directory, [Row(base_offset, NOTHING, 0, 0, 0)])
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def line_of(row: Row) -> str:
+    """Begins a line of its own even where the one before was torn."""
+    text = " ".join(map(str, row))
+    return f"\n{text} {crc32(text.encode()):08x}\n"
+
+
+def read(directory: Path) -> dict[int, Row]:
+    """The last row of each segment by its base offset; none where the file is missing or no file."""
+    try:
+        lines = read_whole(directory / FILE_NAME).split(b"\n")
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        LOG.warning("%s cannot be read and is passed over: %s", directory / FILE_NAME, error.strerror)
+        return {}
+    rows = (row for line in lines if line and (row := row_in(line)) is not None)
+    return {row.base_offset: row for row in rows}
+
+
+def row_in(line: bytes) -> Row | None:
+    """What a line says; None where it is damaged."""
+    text, _, checksum = line.rpartition(b" ")
+    if checksum != b"%08x" % crc32(text):
+        return None
+    return Row(*map(int, text.split()))
+
+
+def compare(directory: Path, found: Mapping[int, os.stat_result]) -> Succession:
+    """Hold the segments that were found, by their base offsets and in order, against what is noted."""
+    rows, bases = read(directory), list(found)
+    missing, unnoted = [], []
+    for base_offset, next_offset in pairwise(bases):
+        row = rows.get(base_offset)
+        if row is None or row.next_offset == NOTHING or not is_of(row, found[base_offset], rows):
+            unnoted.append(base_offset)
+        elif row.next_offset < next_offset:
+            missing.append(Missing(base_offset, row.next_offset, next_offset))
+        elif row.next_offset > next_offset:
+            unnoted.append(base_offset)
+    return Succession(missing, unnoted)
+
+
+def is_of(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
+    """Whether the file of a segment is the one that a row tells of, and not one that was made of it and of what followed.
+
+    That has the time of the last of those it was made of, and another inode. A copy of the directory has other inodes too: there the times
+    must tell the two apart.
+    """
+    size_bytes, mtime_ms, inode = identity(status)
+    if (row.size_bytes, row.mtime_ms) != (size_bytes, mtime_ms):
+        return False
+    follower = rows.get(row.next_offset)
+    return row.inode == inode or (follower is not None and follower.mtime_ms != row.mtime_ms)
+
+
+def missing_segments(directory: Path) -> list[Missing]:
+    """Those of a folder that may be in use; none while a cleaning's exchange is half done, which is carried through at a start."""
+    names = sorted(os.listdir(directory))
+    if FILE_NAME not in names or any(name.endswith((".cleaned", ".swap")) for name in names):
+        return []
+    found = {}
+    for path in (directory / name for name in names if LOG_NAME.fullmatch(name)):
+        try:
+            found[int(path.name[:20])] = os.stat(path)
+        except FileNotFoundError:
+            pass  # It was deleted meanwhile.
+    missing = compare(directory, found).missing
+    # So may those before it have been; the oldest goes first.
+    return [each for each in missing if (directory / f"{each.base_offset:020d}.log").exists()]

@@ -1,0 +1,386 @@
+"""A segment that is gone from between others: damage where it was there, nothing where it was cleaned away, whenever a kill comes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from ottla.model import TopicPartition
+from ottla.storage import repair
+from ottla.storage.batches.damage import DamagedLogError
+from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.inspection.directory_check import find
+from ottla.storage.log import Log, durability
+from ottla.storage.log_config import LogConfig
+from ottla.storage.segments import succession
+from ottla.storage.segments.segment import Segment
+from ottla.storage.segments.succession import FILE_NAME, Row, missing_segments, note, read
+from tests.storage.batches import NOW, append, batch, sized
+from tests.storage.compacting import compact, put
+from tests.storage.moments import Inodes, every_moment
+from tests.storage.producing import end, send
+
+FLIGHTS = TopicPartition("flights", 0)
+SMALL = LogConfig(segment_bytes=2 * len(batch(b"a")), retention_ms=-1)
+TABLE = LogConfig(segment_bytes=140, retention_ms=-1, cleanup_policy=("compact", "delete"), delete_retention_ms=0)
+
+
+def opened(path: Path, config: LogConfig = SMALL, **more: Any) -> tuple[DataDirectory, Log]:
+    directory = DataDirectory.open(path, node_id=1)
+    return directory, directory.open_log(FLIGHTS, config, now_ms=NOW, **more)
+
+
+def filled(path: Path, *, clean: bool = False) -> Path:
+    """A directory with a log of five segments, two records in each; the folder of the log."""
+    directory, log = opened(path)
+    for _ in range(10):
+        append(log, b"a")
+    log.flush()
+    directory.checkpoint()
+    directory.close(clean=clean)
+    return log.directory
+
+
+def lose(folder: Path, *bases: int) -> None:
+    for base in bases:
+        for path in folder.glob(f"{base:020d}.*"):
+            path.unlink()
+
+
+def faults(path: Path) -> list[Any]:
+    return [fault for check in find(path).run(lambda count: None) for fault in check.faults]
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("compacted", [True, False])
+def test_a_segment_that_is_gone_is_told_of_and_the_rest_is_served(
+    tmp_path: Path, clean: bool, compacted: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    lose(filled(tmp_path, clean=clean), 4)
+    if compacted:
+        (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\nflights 0 8\n")
+    for _ in range(2):  # it is not forgotten by a start
+        caplog.clear()
+        directory, log = opened(tmp_path)
+        assert "offsets 4 to 5 are in no segment, and nobody deleted them" in caplog.text
+        assert "ottla log repair" in caplog.text
+        for offset in (4, 5):
+            with pytest.raises(DamagedLogError, match=r"flights-0, offset 4: .* seek to offset 6 to go on without it"):
+                log.read(offset, 1000)
+        before, behind = log.read(3, 1000), log.read(6, 1000)
+        assert before is not None
+        assert behind is not None
+        append(log, b"more")
+        log.flush()
+        directory.close(clean=clean)
+
+
+def test_who_reads_behind_the_last_batch_that_compaction_left_meets_the_hole_too(tmp_path: Path) -> None:
+    directory, log = opened(tmp_path, TABLE)
+    for key in (b"a", b"b", b"a", b"b", b"c", b"d", b"e"):
+        put(log, (key, b"1"))
+    log.roll(NOW)
+    log.flush()
+    compact(log)
+    kept = log.bases[:]
+    log.flush()
+    directory.close(clean=True)
+    lose(log.directory, kept[1])
+    log = opened(tmp_path, TABLE)[1]
+    with pytest.raises(DamagedLogError, match=f"seek to offset {kept[2]} to go on"):
+        log.read(log.segments[0].ground.gone[0].offset, 1000)
+
+
+def test_two_neighbours_that_are_gone_are_one_hole(tmp_path: Path) -> None:
+    folder = filled(tmp_path)
+    lose(folder, 2, 4)
+    (missing,) = missing_segments(folder)
+    assert (missing.base_offset, missing.first_offset, missing.next_offset) == (0, 2, 6)
+
+
+def test_it_is_told_by_verify_and_accepted_by_repair(tmp_path: Path) -> None:
+    lose(filled(tmp_path), 4)
+    (fault,) = faults(tmp_path)
+    assert (fault.offset, fault.file.name) == (4, f"{2:020d}.log")
+    assert "the segment that began at 4 is gone" in fault.reason
+    (found,) = repair.plan(tmp_path, [], {})
+    assert found.remedy == "go on without them, at offset 6"
+    found.execute()
+    assert not list(repair.plan(tmp_path, [], {}))
+    assert not missing_segments(tmp_path / "flights-0")
+    log = opened(tmp_path)[1]
+    assert log.read(4, 1000) is not None
+
+
+def test_whoever_deletes_what_lies_before_has_a_log_like_any_other(tmp_path: Path) -> None:
+    lose(filled(tmp_path), 4)
+    directory, log = opened(tmp_path)
+    log.advance_start(6)
+    assert [segment.base_offset for segment in log.retain(NOW)] == [0, 2]
+    directory.checkpoint()
+    directory.close(clean=False)
+    assert not faults(tmp_path)
+    assert opened(tmp_path)[1].read(6, 1000) is not None
+
+
+def test_a_log_with_a_hole_is_not_compacted_as_that_would_hide_it(tmp_path: Path) -> None:
+    directory, log = opened(tmp_path, TABLE)
+    for number in range(9):
+        put(log, (b"k", b"%d" % number))
+    log.roll(NOW)
+    log.flush()
+    directory.close(clean=True)
+    gone = log.bases[2]
+    lose(log.directory, gone)
+    log = opened(tmp_path, TABLE)[1]
+    with pytest.raises(DamagedLogError, match="nobody deleted them"):
+        compact(log)
+    assert log.segments[1].ground.gone
+
+
+def test_a_transaction_that_may_have_ended_in_the_hole_is_neither_served_nor_hidden(tmp_path: Path) -> None:
+    config = LogConfig(segment_bytes=len(sized(1000)) + 10)
+    for commit in (True, False):
+        log = Log.open(tmp_path / f"t-{commit:d}", config, now_ms=NOW)
+        append(log, b"before")
+        send(log, 1, 0, transactional=True)
+        log.roll(NOW)
+        end(log, 1, commit=commit)
+        log.roll(NOW)
+        send(log, 1, 1, transactional=True)
+        end(log, 1, commit=True)
+        log.close()
+        lose(log.directory, 2)
+        for settings in ({"clean": True}, {"recovery_point": log.end_offset}, {}):
+            log = Log.open(log.directory, config, now_ms=NOW, **settings)
+            assert log.read_committed(0, 1000)[1] == []
+            with pytest.raises(
+                DamagedLogError, match="whether the transaction of producer 1 from offset 1 on was committed"
+            ):
+                log.read_committed(1, 1000)
+            assert log.read_committed(3, 1000)[0] is not None
+            log.flush()
+
+
+def foreign_cleaning(folder: Path, first: int, *others: int) -> None:
+    """As another cleaner does that knows nothing of our note, and finds nothing to drop in the first, and all in the others."""
+    path, last = (folder / f"{base:020d}.log" for base in (first, others[-1]))
+    new = path.with_suffix(".new")
+    shutil.copyfile(path, new)
+    moment = last.stat()
+    os.utime(new, ns=(moment.st_atime_ns, moment.st_mtime_ns // 1_000_000 * 1_000_000))
+    for base in others:
+        lose(folder, base)
+    os.replace(new, path)
+
+
+@pytest.mark.parametrize("apart_ms", [0, 50])
+def test_what_another_broker_has_cleaned_away_is_not_missed(tmp_path: Path, apart_ms: int) -> None:
+    folder = filled(tmp_path, clean=True)
+    set_times(folder, apart_ms)
+    renote(folder)
+    foreign_cleaning(folder, 2, 4, 6)
+    assert not missing_segments(folder)
+    assert not opened(tmp_path)[1].segments[1].ground.gone
+
+
+def set_times(folder: Path, apart_ms: int) -> None:
+    for number, path in enumerate(sorted(folder.glob("*.log"))):
+        os.utime(path, ns=((NOW + number * apart_ms) * 1_000_000 + 123_456,) * 2)
+
+
+def renote(folder: Path) -> None:
+    bases = sorted(int(path.stem) for path in folder.glob("*.log"))
+    note(folder, [succession.row_of(folder / f"{base:020d}.log", following) for base, following in pairwise(bases)])
+
+
+@pytest.mark.parametrize(("copy", "told"), [(shutil.copy2, True), (shutil.copyfile, False)])
+def test_a_copy_of_the_directory_misses_a_segment_where_its_files_kept_their_times(
+    tmp_path: Path, copy: Callable[[str, str], object], told: bool
+) -> None:
+    folder = filled(tmp_path / "data")
+    set_times(folder, 10_000)
+    renote(folder)
+    shutil.copytree(folder, tmp_path / "flights-0", copy_function=copy)
+    lose(tmp_path / "flights-0", 4)
+    assert bool(missing_segments(tmp_path / "flights-0")) is told
+
+
+def test_of_a_log_of_which_nothing_is_noted_nothing_is_said_and_the_next_flush_notes_it(tmp_path: Path) -> None:
+    folder = filled(tmp_path)
+    (folder / FILE_NAME).unlink()
+    lose(folder, 4)
+    directory, log = opened(tmp_path)
+    assert log.read(4, 1000) is not None
+    log.flush()
+    assert {base: row.next_offset for base, row in read(folder).items()} == {0: 2, 2: 6, 6: 8}
+    directory.close(clean=True)
+    lose(folder, 6)
+    assert [each.first_offset for each in missing_segments(folder)] == [6]
+
+
+def test_no_damage_of_the_note_is_taken_for_damage_of_the_log(tmp_path: Path) -> None:
+    folder = filled(tmp_path)
+    whole = (folder / FILE_NAME).read_bytes()
+    for place in range(len(whole)):
+        (folder / FILE_NAME).write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert not missing_segments(folder)
+        (folder / FILE_NAME).write_bytes(whole[:place])
+        assert not missing_segments(folder)
+
+
+def test_a_row_that_was_torn_costs_no_other(tmp_path: Path) -> None:
+    note(tmp_path, [Row(0, 2, 10, 20, 30)])
+    with (tmp_path / FILE_NAME).open("ab") as file:
+        file.write(b"\n2 4 1")
+    note(tmp_path, [Row(4, 6, 10, 20, 30)])
+    assert sorted(read(tmp_path)) == [0, 4]
+
+
+def test_rows_of_segments_that_are_gone_for_good_do_not_pile_up(tmp_path: Path) -> None:
+    for number in range(3000):
+        note(tmp_path, [Row(number, number + 1, 10, number, 30)], [number - 1, number])
+    assert (tmp_path / FILE_NAME).stat().st_size < succession.KEPT_BYTES + 200
+    assert read(tmp_path)[2999] == Row(2999, 3000, 10, 2999, 30)
+    assert len(read(tmp_path)) < 3000
+
+
+def test_a_note_that_cannot_be_written_keeps_nobody_from_anything(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, log = opened(tmp_path)
+    (log.directory / FILE_NAME).mkdir()
+    for _ in range(10):
+        append(log, b"a")
+    log.flush()
+    assert log.recovery_point == 10
+    assert "a segment that goes will not be missed" in caplog.text
+    lose(log.directory, 4)
+    assert opened_again(log).read(4, 1000) is not None
+
+
+def opened_again(log: Log) -> Log:
+    return Log.open(log.directory, SMALL, now_ms=NOW)
+
+
+def test_a_full_disk_notes_nothing_and_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with mock.patch.object(succession, "write_all", side_effect=full):
+        note(tmp_path, [Row(0, 2, 10, 20, 30)])
+    assert (read(tmp_path), caplog.text) == ({}, "")
+
+
+def test_what_follows_a_log_that_was_cut_between_two_segments_may_begin_later(tmp_path: Path) -> None:
+    """As a copy of a leader's does, which has compacted what lay there."""
+    with mock.patch.object(succession, "identity", lambda status: (status.st_size, 0, status.st_ino)):
+        directory, log = opened(tmp_path)
+        for _ in range(6):
+            append(log, b"a")
+        log.flush()
+        log.truncate_to(4, now_ms=NOW)
+        log.begin_segment(NOW, 9)
+        append(log, b"behind")
+        directory.close(clean=False)
+        assert not missing_segments(log.directory)
+        assert not opened(tmp_path)[1].segments[1].ground.gone
+
+
+def test_of_a_segment_that_a_cleaning_replaces_during_a_flush_nothing_is_noted(tmp_path: Path) -> None:
+    """Its file's name may be that of the other by then."""
+    _, log = opened(tmp_path)
+    for _ in range(6):
+        append(log, b"a")
+    other = Segment(log.directory, 0, log.segments[0].size, 4096)
+
+    def row_of(path: Path, next_offset: int) -> Row:
+        if next_offset == 2:
+            log.replace([0], other)
+        return succession.row_of(path, next_offset)
+
+    with mock.patch.object(durability, "row_of", row_of):
+        log.flush()
+    assert list(read(log.directory)) == [2]
+
+
+@pytest.mark.parametrize(("seed", "at_once"), [(0, True), (1, False)])
+def test_no_kill_makes_a_cleaning_look_like_damage(tmp_path: Path, seed: int, at_once: bool) -> None:
+    moments, inodes = tmp_path / "moments", Inodes()
+    moments.mkdir()
+
+    def identity(status: os.stat_result) -> tuple[int, int, int]:
+        """That of the file which this one is a copy of; times tell nothing where all happens at once."""
+        moment = 0 if at_once else status.st_mtime_ns // 1_000_000
+        return status.st_size, moment, inodes.get(status.st_ino, status.st_ino)
+
+    with mock.patch.object(succession, "identity", identity):
+        with every_moment(tmp_path / "data", moments, also=("pwrite",), inodes=inodes):
+            Life(tmp_path / "data", random.Random(seed)).run(12)
+        swapping = 0
+        for moment in sorted(moments.iterdir()):
+            if not (moment / "flights-0").exists():
+                continue
+            assert not missing_segments(moment / "flights-0"), moment
+            swapping += any((moment / "flights-0").glob("*.swap"))
+            log = Log.open(moment / "flights-0", TABLE, now_ms=NOW)
+            assert not any(segment.ground.gone for segment in log.segments), moment
+    assert swapping > 10
+
+
+class Life:
+    """All that makes segments and takes them away, in any order."""
+
+    def __init__(self, path: Path, chance: random.Random) -> None:
+        self.path, self.chance = path, chance
+        self.directory, self.log = opened(path, TABLE, replicated=True)
+        self.deeds = {
+            self.put: 6,
+            self.compact: 3,
+            self.delete: 1,
+            self.flush: 3,
+            self.cut: 2,
+            self.anew: 0.3,
+            self.restart: 1,
+        }
+
+    def run(self, count: int) -> None:
+        for deed in self.chance.choices(list(self.deeds), list(self.deeds.values()), k=count):
+            deed()
+        self.directory.close(clean=False)
+
+    def put(self) -> None:
+        for _ in range(3):
+            put(self.log, (b"%d" % self.chance.randrange(3), b""))
+        self.log.advance_high_watermark(self.log.end_offset)
+
+    def compact(self) -> None:
+        self.log.flush()
+        compact(self.log)
+
+    def delete(self) -> None:
+        self.log.advance_start(self.chance.randint(self.log.start_offset, self.log.high_watermark))
+        self.log.retain(NOW)
+
+    def flush(self) -> None:
+        self.log.flush()
+        self.directory.checkpoint()
+
+    def cut(self) -> None:
+        self.log.truncate_to(self.chance.randint(self.log.start_offset, self.log.end_offset), now_ms=NOW)
+
+    def anew(self) -> None:
+        self.log.truncate_fully_and_start_at(self.log.end_offset + self.chance.randint(0, 3), now_ms=NOW)
+
+    def restart(self) -> None:
+        self.directory.close(clean=self.chance.random() < 0.5)
+        self.directory, self.log = opened(self.path, TABLE, replicated=True)
+        self.log.advance_high_watermark(self.log.end_offset)
