@@ -101,7 +101,7 @@ def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
 @pytest.fixture(scope="module")
 def pushing() -> Iterator[tuple[str, Browser]]:
     """A broker that wants metrics and often, and a console of it."""
-    with Broker(metrics_listen=f"127.0.0.1:{free_port()}") as broker, browser_of(broker.bootstrap_servers) as browser:
+    with Broker(metrics_listen="127.0.0.1:0") as broker, browser_of(broker.bootstrap_servers) as browser:
         with Admin(bootstrap_servers=broker.bootstrap_servers, enable_metrics_push=False) as admin:
             wanted = {"metrics": "*", "interval.ms": 100, "match": "client_id=tea.*"}
             admin.alter_configs({ConfigResource("client-metrics", "teas"): wanted})

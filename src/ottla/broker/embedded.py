@@ -224,7 +224,7 @@ class InThread:
         from ottla.broker.server import Server
         from ottla.compiled import warn_if_uncompiled
 
-        self._page = page_at(config)
+        self._page, config = page_at(config)
         try:
             self._server = Server(config, clock)
         except BaseException:

@@ -49,6 +49,7 @@ class MetricsPage:
             own(registry=self._registry)
         self._server = listening(listen, self)
         host, port = self._server.server_address[:2]
+        self.port = int(port)
         self.address = reached_from_here(str(host), int(port))
 
     def show(

@@ -8,6 +8,7 @@ import resource
 import signal
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -54,7 +55,7 @@ def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
     and loses nothing that it acknowledged.
     """
     allow_many_files()
-    page = page_at(config)  # its port before anything in the directory is touched
+    page, config = page_at(config)  # its port before anything in the directory is touched
     server = make_server(config)
     # What is loaded by now stays: the collector need not walk through it again and again.
     gc.freeze()
@@ -105,13 +106,18 @@ def make_server(config: BrokerConfig) -> Serves:
     return Server(config)
 
 
-def page_at(config: BrokerConfig) -> MetricsPage | None:
-    """Where figures are to be read, if that is wanted; else nothing is counted and nothing loaded."""
+def page_at(config: BrokerConfig) -> tuple[MetricsPage | None, BrokerConfig]:
+    """Where figures are to be read, if that is wanted; else nothing is counted and nothing loaded.
+
+    The settings come back with the port that was taken for 0, by which others find the page.
+    """
     if not config.metrics_listen:
-        return None
+        return None, config
     from ottla.broker.metrics_page import MetricsPage
 
-    return MetricsPage(config.metrics_listen)
+    page = MetricsPage(config.metrics_listen)
+    host, _, _ = config.metrics_listen.rpartition(":")
+    return page, replace(config, metrics_listen=f"{host}:{page.port}")
 
 
 def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) -> Window | None:
