@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
 
 from ottla import Admin
 from ottla.broker.embedded import Broker
-from ottla.broker.figures import Figure, of_clients
 from ottla.broker.loop_call import call_in_loop
+from ottla.broker.pushed_page import taken, written
 from ottla.client.admin import ConfigResource
 from ottla.errors import ErrorCode, KafkaError
 from ottla.kafka_id import text_of
@@ -52,16 +54,13 @@ def push(
     return error
 
 
-def figures(broker: Broker) -> dict[str, Figure]:
+def shown(broker: Broker) -> dict[str, Metric]:
     """What is shown of clients, by name."""
     server = broker.server
     assert server is not None
     node = server.node
-
-    def take() -> dict[str, Figure]:
-        return {each.name: each for each in of_clients(node.telemetry.pushed(node.clock.monotonic()))}
-
-    return call_in_loop(server.call_soon, take, 20)
+    text = written(call_in_loop(server.call_soon, lambda: taken(node.telemetry.pushed(node.clock.monotonic())), 20))
+    return {each.name: each for each in text_string_to_metric_families(text)}
 
 
 def test_nothing_is_wanted_of_clients_where_nobody_has_subscribed(wire: Wire) -> None:
@@ -79,18 +78,19 @@ def test_what_a_client_pushes_is_shown_with_its_names_as_labels(broker: Broker, 
     assert (told.requested_metrics, told.push_interval_ms) == (["*"], 100)
     assert push(wire, told, SENT, Point("own.gauge", Kind.GAUGE, 1.5)) == 0
     name = "kafka_client_telemetry_producer_record_send"
-    shown = figures(broker)
-    assert (shown[name].kind, shown[name].labels) == ("counter", ("client_instance_id", "client_id", "client_x"))
-    assert shown[name].samples == [((text_of(told.client_instance_id), "wire", "1"), 5.0)]
-    assert shown["kafka_client_telemetry_own_gauge"].kind == "gauge"
-    assert shown["kafka_client_telemetry_instances"].samples == [((), 1)]
+    metrics = shown(broker)
+    (sample,) = metrics[name].samples
+    assert (metrics[name].type, sample.name, sample.value) == ("counter", f"{name}_total", 5.0)
+    named = {"client_instance_id": text_of(told.client_instance_id), "client_id": "wire", "client_x": "1"}
+    assert sample.labels == named
+    assert metrics["kafka_client_telemetry_own_gauge"].type == "gauge"
 
 
 @pytest.mark.parametrize("codec", Codec)
 def test_every_compression_is_taken(broker: Broker, wire: Wire, codec: Codec) -> None:
     subscribe(broker)
     assert push(wire, ask(wire), SENT, codec=codec) == 0
-    assert "kafka_client_telemetry_producer_record_send" in figures(broker)
+    assert "kafka_client_telemetry_producer_record_send" in shown(broker)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_what_cannot_be_taken_is_refused_by_kafkas_code(
 ) -> None:
     subscribe(broker)
     assert push(wire, ask(wire), SENT, **changed) == error
-    assert figures(broker)["kafka_client_telemetry_instances"].samples == [((), 0)]
+    assert shown(broker) == {}
 
 
 def test_a_client_without_an_id_cannot_push(wire: Wire) -> None:

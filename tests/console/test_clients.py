@@ -12,7 +12,15 @@ import pytest
 from ottla import Admin, Broker, Producer
 from ottla.client.admin import ClusterDescription, ConfigEntry, ConfigResource
 from ottla.console.metrics_pages import pages_of, place_of, read
-from ottla.console.pushed_view import client_view, clients_in, clients_view, numbers_in
+from ottla.console.pushed_view import (
+    PREFIX,
+    client_view,
+    clients_in,
+    clients_view,
+    instance_in,
+    listed_in,
+    numbers_in,
+)
 from ottla.free_ports import free_port
 from ottla.kafka_id import text_of
 from ottla.model import Node
@@ -42,6 +50,17 @@ def test_clients_are_found_on_their_brokers_pages() -> None:
     assert (web["records"], web["requests"], web["latency_ms"], web["lag"]) == (12.5, None, 3.5, None)
     assert [row["client_id"] for row in clients_view(clients.values(), "t1", 10)["clients"]] == ["web"]
     assert clients_view(clients.values(), "", 1)["clients"] == [odd]
+
+
+def test_a_list_reads_only_what_it_shows_and_is_the_same() -> None:
+    pages = {1: PAGE, 2: PAGE.replace("12.5", "1.5")}
+    whole, listed = clients_in(pages), listed_in(pages)
+    assert clients_view(listed.values(), "", 10) == clients_view(whole.values(), "", 10)
+    many = "".join(f"{PREFIX}producer_x{n}{{{WHO}}} 1.0\n" for n in range(50))
+    (client,) = listed_in({1: many}).values()
+    assert (client.kind, [number.name for _, number in client.numbers]) == ("producer", ["producer_x0"])
+    assert instance_in(pages, "i1") == whole["i1"]
+    assert instance_in(pages, "nobody") is None
 
 
 def test_one_client_is_shown_with_all_it_tells() -> None:

@@ -5,16 +5,13 @@ Taken in the broker's loop at the moment in which somebody asks; only requests a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.latencies import Latencies
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
-from ottla.coordination.telemetry.pushed_metrics import PushedMetrics, Value
 from ottla.protocol.apis import APIS
 
 GAUGE, COUNTER = "gauge", "counter"
@@ -56,7 +53,8 @@ def of_broker(
     """All of a broker's; `requests` by the key of their API, `clients` by their id, `connections` by their listener."""
     yield from of_replicas(node)
     yield from of_logs(node)
-    yield from of_clients(node.telemetry.pushed(node.clock.monotonic()))
+    pushers = len(node.telemetry.pushed(node.clock.monotonic()))
+    yield one("kafka_client_telemetry_instances", GAUGE, "Clients that have pushed metrics and are heard of.", pushers)
     yield Figure(
         "kafka_network_request_metrics_requests",
         COUNTER,
@@ -134,49 +132,6 @@ def of_logs(node: BrokerNode) -> Iterator[Figure]:
     ):
         samples = [((place.topic, str(place.partition)), float(read(log))) for place, log in logs]
         yield Figure(f"kafka_log_{name}", GAUGE, meaning, ("topic", "partition"), samples)
-
-
-TOLD_BY_CLIENTS = "kafka_client_telemetry_"
-KAFKAS = "org.apache.kafka."
-"""How the names begin that clients of Kafka give their metrics."""
-NO_NAME = re.compile(r"[^a-zA-Z0-9_]")
-IDENTIFYING = ("client_instance_id", "client_id")
-Labels = dict[str, str]
-
-
-def of_clients(pushed: PushedMetrics) -> Iterator[Figure]:
-    """What clients have pushed of themselves (KIP-714): `org.apache.kafka.producer.record.send.total` is
-    `kafka_client_telemetry_producer_record_send_total`, with the attributes as labels.
-    """
-    yield one(f"{TOLD_BY_CLIENTS}instances", GAUGE, "Clients that have pushed metrics and are heard of.", len(pushed))
-    told = sorted(each_told(pushed), key=lambda told: told[0])
-    for (name, kind), of_name in groupby(told, key=lambda told: told[0]):
-        samples = {tuple(sorted(labels.items())): value.number for _, labels, value in of_name}
-        others = sorted({label for labels in samples for label, _ in labels} - {*IDENTIFYING})
-        names = (*IDENTIFYING, *others)
-        rows = [(tuple(dict(labels).get(each, "") for each in names), number) for labels, number in samples.items()]
-        yield Figure(name, kind, "As its clients tell it.", names, rows)
-
-
-def each_told(pushed: PushedMetrics) -> Iterator[tuple[tuple[str, str], Labels, Value]]:
-    """Each number of each client: what it is called here and whether it counts, its labels, the number."""
-    for _, pusher in pushed:
-        own = dict(zip(IDENTIFYING, pusher.client, strict=False))
-        for (name, attributes), value in pusher.values.items():
-            labels = {label_of(key): text for key, text in attributes}
-            short = NO_NAME.sub("_", name.removeprefix(KAFKAS))
-            kind = COUNTER if value.is_sum and short.endswith("_total") else GAUGE
-            yield (
-                (f"{TOLD_BY_CLIENTS}{short.removesuffix('_total') if kind == COUNTER else short}", kind),
-                labels | own,
-                value,
-            )
-
-
-def label_of(key: str) -> str:
-    """A label's name; those that begin with two underscores are Prometheus' own."""
-    short = NO_NAME.sub("_", key).lstrip("_")
-    return f"_{short}" if not short or short[0].isdigit() else short
 
 
 def of_controller(raft: Raft) -> Iterator[Figure]:

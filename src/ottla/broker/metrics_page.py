@@ -1,6 +1,6 @@
 """`/metrics` for Prometheus, `/healthz` and `/readyz` for whoever starts and watches brokers, over HTTP in a thread of their own.
 
-    GET /metrics ──► figures, taken in the broker's loop ──► prometheus-client's text
+    GET /metrics ──► figures, taken in the broker's loop ──► prometheus-client's text, and that of what clients pushed
     GET /healthz     200 as long as the loop answers
     GET /readyz      200 once clients are served; 503 before, and where the loop does not answer
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.broker.figures import COUNTER, Figure, Histogram
 from ottla.broker.loop_call import NotInTime, call_in_loop
+from ottla.broker.pushed_page import Taken, written
 from ottla.broker.settings.endpoints import parse_address, reached_from_here
 from ottla.cannot_listen import cannot_listen
 from ottla.errors import ConfigError
@@ -39,6 +40,7 @@ class MetricsPage:
         """Whether clients are served."""
         self._call_soon: Callable[[Callable[[], None]], None]
         self._figures: Callable[[], list[Figure | Histogram]]
+        self._pushed: Callable[[], Taken]
         self._thread: threading.Thread | None = None
         with extra("metrics"):
             from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
@@ -53,10 +55,13 @@ class MetricsPage:
         self.address = reached_from_here(str(host), int(port))
 
     def show(
-        self, call_soon: Callable[[Callable[[], None]], None], figures: Callable[[], list[Figure | Histogram]]
+        self,
+        call_soon: Callable[[Callable[[], None]], None],
+        figures: Callable[[], list[Figure | Histogram]],
+        pushed: Callable[[], Taken] = list,
     ) -> None:
-        """Begin to answer; `figures` is called in the loop."""
-        self._call_soon, self._figures = call_soon, figures
+        """Begin to answer; `figures` and `pushed` are called in the loop."""
+        self._call_soon, self._figures, self._pushed = call_soon, figures, pushed
         self._thread = threading.Thread(target=self._server.serve_forever, name="ottla-metrics", daemon=True)
         self._thread.start()
 
@@ -84,7 +89,8 @@ class MetricsPage:
 
         try:
             if path == "/metrics":
-                return 200, CONTENT_TYPE_LATEST, generate_latest(self._registry)
+                text = generate_latest(self._registry)
+                return 200, CONTENT_TYPE_LATEST, text + written(self.in_loop(self._pushed)).encode()
             if path == "/healthz":
                 self.in_loop(lambda: None)
                 return 200, TEXT, b"ok\n"

@@ -146,6 +146,7 @@ def window_of(server: Any, config: BrokerConfig, latencies: Latencies, clients: 
 def show_page(page: MetricsPage, server: Any, config: BrokerConfig, latencies: Latencies) -> None:
     """Begin to answer on a page of metrics."""
     from ottla.broker.figures import Figure, Histogram, of_broker, of_controller
+    from ottla.broker.pushed_page import Taken, taken
 
     def figures() -> list[Figure | Histogram]:
         if config.controls:
@@ -155,7 +156,10 @@ def show_page(page: MetricsPage, server: Any, config: BrokerConfig, latencies: L
         counts, clients = server.handler.counts, server.handler.clients.by_client()
         return [*of_broker(server.node, counts, clients, latencies, listeners), *own]
 
-    page.show(server.call_soon, figures)
+    def pushed() -> Taken:
+        return [] if config.controls else taken(server.node.telemetry.pushed(server.node.clock.monotonic()))
+
+    page.show(server.call_soon, figures, pushed)
 
 
 def say(line: bytes) -> None:

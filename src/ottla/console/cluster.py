@@ -15,7 +15,7 @@ from ottla.client.admin import Admin, ConfigResource, NewTopic
 from ottla.console import views
 from ottla.console.broker_view import brokers_view
 from ottla.console.metrics_pages import pages_of, subscriptions_of
-from ottla.console.pushed_view import client_view, clients_in, clients_view
+from ottla.console.pushed_view import client_view, clients_view, instance_in, listed_in
 from ottla.console.record_view import Wanted, record_view
 from ottla.console.transaction_view import UNDER_WAY, chosen_transactions, transaction_row, transaction_view
 from ottla.errors import ErrorCode, KafkaError, OttlaError, UnsupportedVersionError
@@ -125,12 +125,12 @@ class Cluster:
         subscriptions: Mapping[str, Mapping[str, str | None]] = {}
         with suppress(KafkaError, UnsupportedVersionError):
             subscriptions = subscriptions_of(self.admin)
-        seen = clients_view(clients_in(pages).values(), text, PAGE)
+        seen = clients_view(listed_in(pages).values(), text, PAGE)
         return {**seen, "subscriptions": subscriptions, "brokers": sorted(pages), "wrong": wrong}
 
     def client(self, instance_id: str) -> View | None:
         """One client with all that it pushes; None where it is not heard of."""
-        found = clients_in(pages_of(self.admin)[0]).get(instance_id)
+        found = instance_in(pages_of(self.admin)[0], instance_id)
         return None if found is None else client_view(found)
 
     def transactions(self, text: str) -> View:

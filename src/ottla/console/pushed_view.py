@@ -6,7 +6,7 @@ Pure. `PREFIX` is how those metrics begin that a broker was told by others; of i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,6 +17,16 @@ LINE = re.compile(PREFIX + r"(\w+)\{(.*)\} (\S+)")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 ESCAPED = re.compile(r"\\(.)")
 KINDS = ("producer", "consumer", "admin_client")
+COLUMNS = {
+    "records": ("producer_record_send_rate", "consumer_fetch_manager_records_consumed_rate"),
+    "requests": tuple(f"{kind}_request_rate" for kind in KINDS),
+    "latency_ms": tuple(f"{kind}_request_latency_avg" for kind in KINDS),
+    "errors": ("producer_record_error_total",),
+    "lag": ("consumer_fetch_manager_records_lag_max",),
+}
+"""What a list shows of a client, and the metrics that say it."""
+LISTED = {PREFIX + name for names in COLUMNS.values() for name in names}
+INSTANCE = 'client_instance_id="'
 IDENTIFYING = ("client_instance_id", "client_id")
 NAMING = ("group_id", "group_member_id", "group_instance_id", "transactional_id", "client_rack")
 """Labels of a client, which all of its numbers have."""
@@ -62,23 +72,53 @@ def is_whole(labels: Mapping[str, str]) -> bool:
     return not any(value for name, value in labels.items() if name not in {*IDENTIFYING, *NAMING})
 
 
-def numbers_in(page: str) -> Iterator[Number]:
-    """What clients have told, of a page in Prometheus' format."""
+def numbers_in(page: str, wanted: Callable[[str], bool] = lambda line: True) -> Iterator[Number]:
+    """What clients have told, of a page in Prometheus' format; most of what is not `wanted` is only looked at, not read."""
     for line in page.splitlines():
-        if (found := LINE.fullmatch(line)) is not None:
+        if line.startswith(PREFIX) and wanted(line) and (found := LINE.fullmatch(line)) is not None:
             labels = {name: unescaped(text) for name, text in LABEL.findall(found[2])}
             yield Number(found[1], labels, float(found[3]))
 
 
 def unescaped(text: str) -> str:
-    return ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], text)
+    return ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], text) if "\\" in text else text
 
 
-def clients_in(pages: Mapping[int, str]) -> dict[str, PushingClient]:
+def listed_in(pages: Mapping[int, str]) -> dict[str, PushingClient]:
+    """As `clients_in`, with those numbers alone that a list shows: of 10,000 clients a tenth of all, or less."""
+    return clients_in(pages, Listed)
+
+
+def instance_in(pages: Mapping[int, str], instance_id: str) -> PushingClient | None:
+    """One client with all its numbers, where it is heard of."""
+    label = f'="{instance_id}"'
+    return clients_in(pages, lambda: lambda line: label in line).get(instance_id)
+
+
+class Listed:
+    """Whether a line says what a list shows, or is the first of its client; of one page."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, str]] = set()
+
+    def __call__(self, line: str) -> bool:
+        name, _, labels = line.partition("{")
+        if name in LISTED:
+            return True
+        begin = labels.find(INSTANCE) + len(INSTANCE)
+        who = name[len(PREFIX) :].partition("_")[0], labels[begin : labels.find('"', begin)]
+        is_first = who not in self._seen
+        self._seen.add(who)
+        return is_first
+
+
+def clients_in(
+    pages: Mapping[int, str], wanted: Callable[[], Callable[[str], bool]] = lambda: lambda line: True
+) -> dict[str, PushingClient]:
     """By instance id; the pages by the number of their broker."""
     clients: dict[str, PushingClient] = {}
     for broker, page in pages.items():
-        for number in numbers_in(page):
+        for number in numbers_in(page, wanted()):
             instance_id, client_id = (number.labels.get(label, "") for label in IDENTIFYING)
             client = clients.setdefault(instance_id, PushingClient(instance_id, client_id))
             client.numbers.append((broker, number))
@@ -99,11 +139,7 @@ def client_row(client: PushingClient) -> View:
         "kind": client.kind,
         "of": client.named,
         "brokers": sorted({broker for broker, _ in client.numbers}),
-        "records": client.most("producer_record_send_rate", "consumer_fetch_manager_records_consumed_rate"),
-        "requests": client.most(*(f"{kind}_request_rate" for kind in KINDS)),
-        "latency_ms": client.most(*(f"{kind}_request_latency_avg" for kind in KINDS)),
-        "errors": client.most("producer_record_error_total"),
-        "lag": client.most("consumer_fetch_manager_records_lag_max"),
+        **{column: client.most(*names) for column, names in COLUMNS.items()},
     }
 
 

@@ -10,10 +10,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from ottla import Admin, Broker, Consumer, Producer, aio
-from ottla.broker.figures import Figure, of_clients
 from ottla.broker.loop_call import call_in_loop
+from ottla.broker.pushed_page import taken, written
 from ottla.client.admin import ConfigResource
 from ottla.client.metrics.client_metrics import ClientMetrics
 from ottla.client.steps import Steps
@@ -201,14 +202,13 @@ def pushed(broker: Broker, metric: str, client_id: str) -> dict[str, float]:
     assert server is not None
     node = server.node
 
-    def take() -> list[Figure]:
-        return list(of_clients(node.telemetry.pushed(node.clock.monotonic())))
-
+    text = written(call_in_loop(server.call_soon, lambda: taken(node.telemetry.pushed(node.clock.monotonic())), 60))
     told: dict[str, float] = {}
-    for figure in call_in_loop(server.call_soon, take, 60):
-        for (instance_id, name, *_), value in figure.samples if figure.name == metric else ():
-            if name == client_id:
-                told[instance_id] = told.get(instance_id, 0.0) + value
+    for each in text_string_to_metric_families(text):
+        for sample in each.samples if each.name == metric else ():
+            if sample.labels["client_id"] == client_id:
+                instance_id = sample.labels["client_instance_id"]
+                told[instance_id] = told.get(instance_id, 0.0) + sample.value
     return told
 
 
