@@ -51,6 +51,16 @@ def test_what_is_set_is_shown_and_given_back(run: Run, orders: str) -> None:
     assert "nothing is set" in run("configs", "describe", *of_it)[1]
 
 
+def test_what_clients_are_to_push_is_set_and_shown(run: Run, topic: str) -> None:
+    of_it = ("--client-metrics", topic)  # as the console's page and docs/metrics.md say it
+    wanted = "metrics=[org.apache.kafka.producer.,org.apache.kafka.consumer.],interval.ms=30000,match=[client_id=no-.*]"
+    assert run("configs", "alter", *of_it, "--add-config", wanted) == (0, "", "")
+    status, out, _ = run("configs", "describe", *of_it, "--json")
+    told = {row["config"]: row["value"] for row in json.loads(out)}
+    assert (status, told["interval.ms"], told["match"]) == (0, "30000", "client_id=no-.*")
+    assert run("configs", "alter", *of_it, "--delete-config", "metrics,interval.ms,match") == (0, "", "")
+
+
 def test_kafkas_words_name_the_same_and_all_shows_defaults(run: Run, orders: str) -> None:
     _, out, _ = run("configs", "describe", "--entity-type", "topics", "--entity-name", orders, "--all", "--json")
     rows = {row["config"]: row for row in json.loads(out)}

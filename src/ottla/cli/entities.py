@@ -22,14 +22,15 @@ TYPES: Mapping[str, str] = {
     "client-metrics": "client-metrics",
 }
 """What kafka-configs calls the types of entities, and what `Admin` calls them."""
-SHORT = ("topic", "broker", "group")
+SHORT = ("topic", "broker", "group", "client-metrics")
 """Types that have an option of their own."""
-NOBODY = "say whose configs: --topic NAME, --broker ID, --group NAME, --broker-defaults, or --entity-type"
+NOBODY = "say whose configs: --topic NAME, --broker ID, --group NAME, --client-metrics NAME, --broker-defaults, or --entity-type"
 OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--topic", "topic", metavar="NAME", multiple=True, help="A topic."),
     click.option("--broker", "broker", metavar="ID", multiple=True, help="A broker, by its number."),
     click.option("--broker-defaults", is_flag=True, help="What holds for every broker that has nothing of its own."),
     click.option("--group", "group", metavar="NAME", multiple=True, help="A consumer group."),
+    click.option("--client-metrics", metavar="NAME", multiple=True, help="A subscription to what clients push."),
     click.option("--entity-type", type=click.Choice(tuple(TYPES)), help="As in kafka-configs, with --entity-name."),
     click.option("--entity-name", "entity_names", metavar="NAME", multiple=True, help="Which of --entity-type."),
     click.option("--entity-default", is_flag=True, help="The default of --entity-type brokers."),
@@ -45,7 +46,7 @@ def entity_options(command: F) -> F:
 
 def named_entities(given: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     """What the options name, as kind and name; without a name it is every one of its kind."""
-    named: list[tuple[str, str | None]] = [(kind, name) for kind in SHORT for name in given[kind]]
+    named: list[tuple[str, str | None]] = [(kind, name) for kind in SHORT for name in given[kind.replace("-", "_")]]
     if given["broker_defaults"]:
         named.append(("broker", ""))
     named += of_entity_type(given["entity_type"], given["entity_names"], default=given["entity_default"])
