@@ -17,6 +17,7 @@ from ottla.model import TopicPartition
 from tests.console.conftest import Browser, browser_of
 
 SCRIPT = "<script>alert(1)</script>"
+UUID_OF_KAFKA = re.compile(r"[\w-]{22}")
 STATIC = Path(ottla.console.__file__).parent / "static"
 
 
@@ -26,6 +27,7 @@ def test_a_topic_is_made_shown_and_deleted(browser: Browser) -> None:
     assert [(p["partition"], p["leader"], p["first"], p["end"]) for p in seen["partitions"]] == [
         (n, 1, 0, 0) for n in range(3)
     ]
+    assert UUID_OF_KAFKA.fullmatch(seen["id"])  # as kafka-topics and ottla topics write it
     assert [c["value"] for c in seen["configs"] if not c["default"]] == ["3600000"]
     assert [(t["name"], t["partitions"]) for t in browser.ask("topics", text="MAD")["topics"]] == [("made", 3)]
     overview = browser.ask("overview")

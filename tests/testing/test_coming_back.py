@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla import Consumer, Producer
+from ottla import Admin, Consumer, Producer
 from ottla.errors import ConfigError, IllegalStateError
 from ottla.testing import Topic, assert_records
 from ottla.testing.broker import TestedBroker
@@ -49,6 +49,20 @@ def test_a_crash_closes_nothing_in_order_and_a_restart_does(topic: Topic, broker
     broker.crash()
     broker.start()
     assert not was_clean()
+
+
+def test_one_that_is_shared_comes_back_empty_on_its_port_after_somebody_closed_it() -> None:
+    with TestedBroker() as broker:
+        broker.is_shared = True
+        address = broker.bootstrap_servers
+        with Producer(broker.client_settings()) as producer:
+            producer.send("orders", b"1").result(DEADLINE)
+        broker.close()
+        assert not broker.is_running
+        broker.start()
+        with Admin(broker.client_settings()) as admin:
+            assert (broker.bootstrap_servers, admin.list_topics()) == (address, {})
+        broker.is_shared = False
 
 
 def test_a_port_of_one_that_is_away_is_given_to_nobody() -> None:

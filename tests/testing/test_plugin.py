@@ -42,6 +42,23 @@ def test_after(ottla_admin):
     result.assert_outcomes(passed=3)
 
 
+def test_a_test_may_delete_its_topic_and_close_the_broker(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+def test_deletes(ottla_admin, ottla_topic):
+    ottla_admin.delete_topics([ottla_topic])
+
+def test_closes(ottla_broker, ottla_topic):
+    ottla_broker.close()
+
+def test_after(ottla_topic, ottla_producer):
+    ottla_producer.send(ottla_topic, b"a").result(20)
+""",
+    )
+    result.assert_outcomes(passed=3)
+
+
 def test_a_consumer_reads_what_was_sent_and_a_producer_has_sent_all(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ottla.kafka_id import text_of
+
 if TYPE_CHECKING:
     from ottla.client.admin import ConfigEntry, ConsumerGroupDescription, GroupListing, TopicDescription
     from ottla.model import Node, OffsetAndMetadata, PartitionInfo, TopicPartition
@@ -83,7 +85,7 @@ def topic_view(topic: TopicDescription, first: Offsets, end: Offsets, configs: M
         )
     return {
         "name": topic.name,
-        "id": str(topic.topic_id),
+        "id": text_of(topic.topic_id),
         "internal": topic.internal,
         "partitions": partitions,
         "configs": [config_row(configs[name]) for name in sorted(configs)],

@@ -30,6 +30,8 @@ class TestedBroker(Broker):
         self._given = self.config
         self._ports: StandingPorts | None = None
         self._folder: str | None = None
+        self.is_shared = False
+        """Whether others come to the same address after whoever calls `close`."""
         self.faults = Faults(lambda: self.server)
         """What goes wrong on purpose; undone after each test."""
 
@@ -40,7 +42,7 @@ class TestedBroker(Broker):
 
     def start(self) -> TestedBroker:
         """Start it; after `crash` on the same port, with what it had."""
-        if self._running is None and self._ports is None:
+        if self._running is None and (self._ports is None or not (self._folder or self._given.log_dirs)):
             self._settle()
         super().start()
         return self
@@ -65,11 +67,11 @@ class TestedBroker(Broker):
         self.start()
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """End it for good; what nobody gave it a directory for is gone."""
+        """End it for good; what nobody gave it a directory for is gone. One that is shared comes back empty, on the same port."""
         if self._folder is not None and self.is_running:
             self.crash()  # nothing of it is worth the wait for the disk
         super().close(timeout)
-        if self._ports is not None:
+        if self._ports is not None and not self.is_shared:
             self._ports.close()
             self._ports = None
         if self._folder is not None:
@@ -128,7 +130,7 @@ class TestedBroker(Broker):
     def _settle(self) -> None:
         """A place and ports that stay the same when it comes back."""
         settings = self._given.explicit()
-        self._ports = StandingPorts(self._given.endpoints())
+        self._ports = self._ports or StandingPorts(self._given.endpoints())
         settings["listeners"] = self._ports.listeners
         if not self._given.log_dirs:
             settings["log_dirs"] = self._folder = tempfile.mkdtemp(prefix="ottla-")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,7 +41,9 @@ def ottla_broker(ottla_broker_settings: dict[str, Any]) -> Iterator[TestedBroker
 
     with TestedBroker(**ottla_broker_settings) as broker:
         STARTED.append(broker)
+        broker.is_shared = True
         yield broker
+        broker.is_shared = False
         STARTED.remove(broker)
 
 
@@ -115,12 +117,14 @@ def ottla_cluster_topic(ottla_cluster: TestedCluster, request: pytest.FixtureReq
 def fresh_topic(admin: Admin, settings: dict[str, str], request: pytest.FixtureRequest) -> Iterator[Topic]:
     """A topic that is named after the test, for as long as that lasts."""
     from ottla import NewTopic
+    from ottla.errors import UnknownTopicOrPartitionError
     from ottla.testing.topic import Topic
 
     name = f"{re.sub('[^a-zA-Z0-9._-]+', '-', request.node.name)[:MOST_NAME]}-{next(NUMBERS)}"
     admin.create_topics([NewTopic(name, num_partitions=getattr(request, "param", 1))])
     yield Topic(name, settings)
-    admin.delete_topics([name])
+    with suppress(UnknownTopicOrPartitionError):  # the test has deleted it, or closed the broker
+        admin.delete_topics([name])
 
 
 @pytest.fixture

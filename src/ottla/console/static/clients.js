@@ -20,7 +20,7 @@ async function clients(text = "") {
 }
 
 function whoPushes(seen) {
-  if (!seen.brokers.length && !seen.wrong.length) return "No broker keeps what clients push: begin them with --metrics HOST:PORT.";
+  if (!seen.brokers.length && !seen.wrong.length) return "No broker shows here what clients push; one of Ottla's does with --metrics HOST:PORT.";
   if (!Object.keys(seen.subscriptions).length) return "Nobody asks them: ottla configs alter --client-metrics all --add-config 'metrics=*,interval.ms=10000'";
   return seen.count ? `${seen.clients.length} of ${seen.count}` : "no client";
 }
