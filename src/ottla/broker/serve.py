@@ -8,12 +8,12 @@ import resource
 import signal
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.broker.settings.config import BrokerConfig
 from ottla.compiled import warn_if_uncompiled
+from ottla.settings_class import changed
 
 if TYPE_CHECKING:
     from ottla.broker.inside.window import Window
@@ -117,7 +117,7 @@ def page_at(config: BrokerConfig) -> tuple[MetricsPage | None, BrokerConfig]:
 
     page = MetricsPage(config.metrics_listen)
     host, _, _ = config.metrics_listen.rpartition(":")
-    return page, replace(config, metrics_listen=f"{host}:{page.port}")
+    return page, changed(config, metrics_listen=f"{host}:{page.port}")
 
 
 def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) -> Window | None:
