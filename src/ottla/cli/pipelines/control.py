@@ -43,7 +43,7 @@ def meant(where: Path, name: str) -> tuple[Read, Home]:
 
 
 def home_of(where: Path, name: str) -> Home:
-    """Its folder alone."""
+    """Only the folder of its checkpoints: what runs elsewhere needs no more to be told of it."""
     return meant(where, name)[1]
 
 
