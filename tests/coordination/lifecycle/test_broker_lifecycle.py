@@ -35,7 +35,7 @@ from ottla.errors import ErrorCode
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
-DIRECTORY = UUID(int=50)
+DIRECTORY = UUID(int=150)
 WHO = Incarnation(
     7, "cluster", UUID(int=9), (Listener("PLAINTEXT", "h", 9092, 0),), (DIRECTORY,), (DIRECTORY,), previous_epoch=4
 )
@@ -50,9 +50,9 @@ def heard(*, caught_up: bool = False, fenced: bool = True, shut_down: bool = Fal
 class Story:
     """A broker and its clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, who: Incarnation = WHO) -> None:
         self.now = 0.0
-        self.broker = BrokerLifecycle(WHO, Spans(), self.now)
+        self.broker = BrokerLifecycle(who, Spans(), self.now)
 
     def after(self, seconds: float, event: Event) -> list[Wish]:
         self.now += seconds
@@ -233,9 +233,21 @@ def test_a_directory_of_another_broker_is_named_with_that_broker() -> None:
     story.tell(ControllerFound(FEATURES))
     (wish,) = story.tell(refused(ErrorCode.INVALID_REGISTRATION, known(3, UUID(int=1), DIRECTORY)))
     assert wish == Fail(
-        "directory.id = AAAAAAAAAAAAAAAAAAAAMg in meta.properties is that of a directory of broker 3 (elsewhere:9092), and "
+        "directory.id = AAAAAAAAAAAAAAAAAAAAlg in meta.properties is that of a directory of broker 3 (elsewhere:9092), and "
         "this is broker 7: a directory was copied with its meta.properties; format an empty one with "
         "`ottla storage format`, or take that broker out of the cluster"
+    )
+
+
+def test_a_directory_with_an_id_that_none_may_have_is_named() -> None:
+    story = Story(
+        Incarnation(7, "cluster", UUID(int=9), WHO.listeners, (DIRECTORY, UUID(int=99)), (), previous_epoch=4)
+    )
+    story.tell(ControllerFound(FEATURES))
+    (wish,) = story.tell(refused(ErrorCode.INVALID_REGISTRATION, {}))
+    assert wish == Fail(
+        "directory.id = AAAAAAAAAAAAAAAAAAAAYw in meta.properties is one of Kafka's marks, and no broker gets in with it: format "
+        "an empty directory with `ottla storage format`, with an id that `ottla storage random-uuid` draws"
     )
 
 

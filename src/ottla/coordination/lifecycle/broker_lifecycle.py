@@ -221,7 +221,9 @@ class BrokerLifecycle:
         if code == ErrorCode.INCONSISTENT_CLUSTER_ID:
             return f"the controllers are not those of cluster {self._who.cluster_id}, which is in meta.properties"
         if code == ErrorCode.INVALID_REGISTRATION:
-            return misfits.taken_directory(self._who.node_id, self._who.log_dirs, others)
+            return misfits.reserved_directory(self._who.log_dirs) or misfits.taken_directory(
+                self._who.node_id, self._who.log_dirs, others
+            )
         return None
 
     def _wait_for_silence(self, others: Mapping[int, Registration]) -> list[Wish]:

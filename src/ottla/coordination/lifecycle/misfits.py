@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from ottla.coordination.cluster.registration import Registration
-from ottla.kafka_id import text_of
+from ottla.kafka_id import LAST_RESERVED, text_of
 
 
 def taken_directory(me: int, log_dirs: Sequence[UUID], others: Mapping[int, Registration]) -> str | None:
@@ -20,6 +20,17 @@ def taken_directory(me: int, log_dirs: Sequence[UUID], others: Mapping[int, Regi
                 "empty one with `ottla storage format`, or take that broker out of the cluster"
             )
     return None
+
+
+def reserved_directory(log_dirs: Sequence[UUID]) -> str | None:
+    """Whether a directory of this broker has an id that none may have, as one formatted by hand can."""
+    reserved = next((each for each in log_dirs if each <= LAST_RESERVED), None)
+    if reserved is None:
+        return None
+    return (
+        f"directory.id = {text_of(reserved)} in meta.properties is one of Kafka's marks, and no broker gets in with it: format an "
+        "empty directory with `ottla storage format`, with an id that `ottla storage random-uuid` draws"
+    )
 
 
 def taken_number(me: int, others: Mapping[int, Registration]) -> str:
