@@ -67,3 +67,7 @@ def test_the_public_names_are_found_and_a_wrong_one_is_an_attribute_error() -> N
     assert all(getattr(ottla, name) is not None for name in ottla.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'Brokre'"):
         _ = ottla.Brokre
+
+
+def test_what_reads_and_runs_pipeline_files_does_without_pandas() -> None:
+    assert "pandas" not in probe("ottla.pipelines.file.reading,ottla.pipelines.manager.control").split()[1].split(",")

@@ -12,8 +12,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import ModelSchema
 
-from ottla.config import Between, options_of
+from ottla.config import Between, options_of, prose
 from ottla.errors import ConfigError
 from ottla.spark.options import spelling
 
@@ -30,7 +32,6 @@ class Model(BaseModel):
         strict=True,
         alias_generator=to_camel,
         hide_input_in_errors=True,
-        use_attribute_docstrings=True,
         protected_namespaces=(),
     )
 
@@ -41,9 +42,35 @@ def with_options(base: type[Model], table: type[Any], without: set[str], name: s
     for option in options_of(table):
         if option.field in without or option.field in base.model_fields:
             continue
-        described: Any = Field(default=None, alias=spelling(option.field), description=option.doc or None)
+        described: Any = Field(default=None, alias=spelling(option.field))
         fields[option.field] = (checked(option.type, spelling(option.field)) | None, described)
-    return create_model(name, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **fields)
+    made = create_model(name, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **fields)
+    TABLES[made] = table
+    return made
+
+
+TABLES: dict[type[BaseModel], type[Any]] = {}
+"""Of models that take the options of a table, that table."""
+
+
+class WithTexts(GenerateJsonSchema):
+    """JSON Schema that has the text under each field as its description; texts are read from the source when they are asked for."""
+
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        found = super().model_schema(schema)
+        texts = texts_of(schema["cls"])
+        for name, field in schema["cls"].model_fields.items():
+            one = found.get("properties", {}).get(field.alias or name)
+            if one is not None and name in texts:
+                one.setdefault("description", texts[name])
+        return found
+
+
+def texts_of(model: type[BaseModel]) -> dict[str, str]:
+    """By its fields."""
+    tables = [TABLES[part] for part in model.__mro__ if part in TABLES]
+    of_options = {option.field: option.doc for table in tables for option in options_of(table) if option.doc}
+    return {**of_options, **prose(model)}
 
 
 def checked(hint: Any, name: str) -> Any:

@@ -42,8 +42,8 @@ KINDS: dict[Any, type[DataType]] = {
     pa.string(): StringType,
     pa.binary(): BinaryType,
 }
-DAYS, MICROSECONDS = pa.scalar(10_957, pa.int32()), pa.scalar(946_684_800_000_000, pa.int64())
-"""From 1970 to 2000, with which PostgreSQL's times begin."""
+DAYS, MICROSECONDS = 10_957, 946_684_800_000_000
+"""From 1970 to 2000, with which PostgreSQL's times begin; no scalars of Arrow's, the first of which loads all of pandas."""
 SLICE = 20_000
 """Rows whose bytes are held at once."""
 NO_BOUNDS = memoryview(b"").cast("i")
@@ -90,9 +90,9 @@ def as_numbers(column: Any) -> Any:
     """Times since 2000, booleans a byte each; all else as it is."""
     kind = column.type
     if pa.types.is_timestamp(kind):
-        return pc.subtract_checked(column.cast(pa.int64()), MICROSECONDS)
+        return pc.subtract_checked(column.cast(pa.int64()), pa.scalar(MICROSECONDS, pa.int64()))
     if pa.types.is_date(kind):
-        return pc.subtract_checked(column.cast(pa.int32()), DAYS)
+        return pc.subtract_checked(column.cast(pa.int32()), pa.scalar(DAYS, pa.int32()))
     return column.cast(pa.uint8()) if pa.types.is_boolean(kind) else column
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.pipelines.file.pipeline_file import PipelineFile
+from ottla.pipelines.model import WithTexts
 from ottla.pipelines.transforms import CONNECT, PREDICATES
 from ottla.pipelines.transforms.connect.connect_transform import KEY, PACKAGE, VALUE
 
@@ -13,7 +14,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def json_schema() -> dict[str, Any]:
     """The schema of a whole file."""
-    schema = PipelineFile.model_json_schema()
+    schema = PipelineFile.model_json_schema(schema_generator=WithTexts)
     for name, transform in CONNECT.items():
         ends = ("", KEY, VALUE) if transform.has_parts else ("",)
         names_of(schema, name)["enum"] = [f"{start}{name}{end}" for start in ("", PACKAGE) for end in ends]

@@ -14,6 +14,7 @@ from ottla.pipelines.file.document import Document
 from ottla.pipelines.file.reading import paths
 from ottla.pipelines.file.sentences import path_of, sentence
 from ottla.pipelines.manager.rest.answers import Answer, RestError, in_json, not_found
+from ottla.pipelines.model import WithTexts
 from ottla.pipelines.place import Place
 from ottla.pipelines.sinks import SINKS
 from ottla.pipelines.sources import SOURCES
@@ -138,7 +139,7 @@ def typed(text: Any, schema: dict[str, Any]) -> Any:
 
 def definitions(model: type[BaseModel]) -> list[dict[str, Any]]:
     """Its settings, as Connect describes them."""
-    schema = model.model_json_schema(by_alias=True)
+    schema = model.model_json_schema(by_alias=True, schema_generator=WithTexts)
     required = schema.get("required", [])
     shown = [(name, one) for name, one in schema.get("properties", {}).items() if name != "type"]
     return [definition(name, one, name in required, order) for order, (name, one) in enumerate(shown, 1)]
