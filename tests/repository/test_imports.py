@@ -15,7 +15,6 @@ HEAVY = (
     "py4j",
     "matplotlib",
     "asyncio",
-    "typing_extensions",
     "starlette",
     "uvicorn",
 )
