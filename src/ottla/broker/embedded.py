@@ -23,6 +23,7 @@ from ottla.clock import Clock
 from ottla.config import unknown
 from ottla.errors import ConfigError, IllegalStateError, OttlaError
 from ottla.trace import CAPACITY, EventStream, Trace
+from ottla.uncollected import uncollected
 
 if TYPE_CHECKING:
     from ottla.broker.process import BrokerProcess
@@ -177,7 +178,8 @@ class Broker:
 
             self._running = BrokerProcess(self.config)
         else:
-            self._running = InThread(self.config, self.clock)
+            with uncollected():
+                self._running = InThread(self.config, self.clock)
         self._owner = os.getpid()
         atexit.register(self.close)
         return self

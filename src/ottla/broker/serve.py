@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ottla.broker.settings.config import BrokerConfig
 from ottla.compiled import warn_if_uncompiled
 from ottla.settings_class import changed
+from ottla.uncollected import uncollected
 
 if TYPE_CHECKING:
     from ottla.broker.inside.window import Window
@@ -56,7 +57,8 @@ def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
     """
     allow_many_files()
     page, config = page_at(config)  # its port before anything in the directory is touched
-    server = make_server(config)
+    with uncollected():
+        server = make_server(config)
     # What is loaded by now stays: the collector need not walk through it again and again.
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], WHOLE_WALKS)

@@ -12,6 +12,7 @@ import click
 
 from ottla.cli.json_log import begin_log, say
 from ottla.cli.options import DEFAULT_ADDRESS, pairs_of, read_as_usage, senseless, settings_option
+from ottla.uncollected import uncollected
 
 if TYPE_CHECKING:
     from ottla.broker.serve import Serves
@@ -89,7 +90,9 @@ def broker(
 
     Prints `ready HOST:PORT` on standard output when it answers, a line for each listener, and `ready http://…` for a console.
     """
-    from ottla.broker.settings.sources import gather
+    with uncollected():
+        from ottla.broker.serve import serve
+        from ottla.broker.settings.sources import gather
 
     begin_log(LEVELS[min(verbose, 2)], log_format)
     given = pairs_of("--set", settings)
@@ -113,8 +116,6 @@ def broker(
         note(f"without effect here: {', '.join(without_effect)}", log_format)
     if not config.log_dirs:
         note("no --data-dir, so topics go when the broker ends", log_format)
-
-    from ottla.broker.serve import serve
 
     with console_of(config, console) as show:
 

@@ -37,7 +37,10 @@ def ottla_broker_settings() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def ottla_broker(ottla_broker_settings: dict[str, Any]) -> Iterator[TestedBroker]:
     """A broker in this process, on a free port, until the last test is over: `ottla_broker.bootstrap_servers`."""
-    from ottla.testing.broker import TestedBroker
+    from ottla.uncollected import uncollected
+
+    with uncollected():
+        from ottla.testing.broker import TestedBroker
 
     with TestedBroker(**ottla_broker_settings) as broker:
         STARTED.append(broker)
