@@ -49,6 +49,16 @@ def format_for(file: Path, cluster: str = CLUSTER) -> str:
     return result.out + result.err
 
 
+def test_a_broker_needs_no_word_of_who_votes_and_brings_no_controllers(tmp_path: Path) -> None:
+    """As with Kafka's tool."""
+    file = properties(tmp_path)
+    for given in (("--standalone",), ("--initial-controllers", "7@localhost:9093:JEXY6aqzQY-32P5TStzaFg")):
+        refused = ottla("storage", "format", "-t", CLUSTER, "-c", file, *given)
+        assert f"{given[0]}: a broker brings no controllers, the cluster has its own; leave that out" in refused.err
+    formatted = ottla("storage", "format", "-t", CLUSTER, "-c", file)
+    assert formatted.out == f"formatted {tmp_path}/data for node 7 of cluster {CLUSTER}\n"
+
+
 def test_a_directory_is_formatted_once_for_one_cluster_and_node(tmp_path: Path) -> None:
     file = properties(tmp_path)
     assert format_for(file) == f"formatted {tmp_path}/data for node 7 of cluster {CLUSTER}\n"

@@ -125,15 +125,25 @@ def check_voters(config: BrokerConfig, standalone: bool, initial: str | None, no
     """Refuse what leaves open who votes, or says it twice."""
     ways = [standalone, bool(initial), none]
     controls = config.controls or config.combines
-    if not controls and ways != [False, False, True]:
-        raise senseless("--no-initial-controllers is missing: a broker brings no controllers, the cluster has its own")
-    fixed = controls and bool(config.controller_quorum_voters)
+    if not controls:
+        check_broker(*ways)
+        return
+    fixed = bool(config.controller_quorum_voters)
     if fixed and any(ways):
         raise senseless("controller.quorum.voters says who votes: leave that out, or --standalone and its like")
     if not fixed and sum(ways) != 1:
         raise senseless(
             "who votes? Give one of --standalone, --initial-controllers and --no-initial-controllers (others add this one), or set "
             "controller.quorum.voters"
+        )
+
+
+def check_broker(standalone: bool, initial: bool, none: bool) -> None:
+    """Refuse controllers that a broker would have to bring."""
+    if standalone or initial:
+        wrong = "--standalone" if standalone else "--initial-controllers"
+        raise senseless(
+            f"{wrong}: a broker brings no controllers, the cluster has its own; leave that out, or set process.roles=broker,controller"
         )
 
 
