@@ -16,18 +16,22 @@ TOPICS, COPY = ("read-a", "read-b"), "copy-a"
 PATIENT: dict[str, Any] = {"topic.metadata.refresh.interval.ms": 500, "metadata.recovery.strategy": "none"}
 """Hears soon who leads, and does not forget who is away (`tests.checker.clients`)."""
 
+CLASSIC, CONSUMER = "classic", "consumer"
+"""A group's protocols."""
+
 
 class Member:
     """A member of librdkafka's, which commits what it has read before it reads on."""
 
-    def __init__(self, address: str, group: str) -> None:
+    def __init__(self, address: str, group: str, protocol: str = CLASSIC) -> None:
+        how = {"session.timeout.ms": 30_000} if protocol == CLASSIC else {"group.protocol": protocol}
         self._consumer = ck.Consumer(
             {
                 "bootstrap.servers": address,
                 "group.id": group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
-                "session.timeout.ms": 30_000,
+                **how,
                 **PATIENT,
             }
         )

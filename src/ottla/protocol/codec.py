@@ -239,13 +239,24 @@ class Reader:
         stop, end = self.position, self.end
         self.position, self.end = start, stop
         try:
-            value = self.value(step, True)
+            value = self.marked(step) if step.kind == STRUCT and step.nullable else self.value(step, True)
             self.finish()
         except MalformedError as error:
             error.under(step.name)
             raise
         self.end = end
         return value
+
+    def marked(self, step: Step) -> Any:
+        """A tagged struct that may be null: a 0 says that it is, and a 1 that it follows."""
+        start, mark = self.position, self.uvarint()
+        if mark > 1:
+            raise MalformedError(f"it is neither null (0) nor there (1): {mark}")
+        if mark == 0:
+            if self.position == self.end:
+                return None
+            self.position = start  # our brokers wrote no mark at first, and a struct whose first number, of four bytes, is below 2 ** 24
+        return self.structure(step.item)
 
 
 class Writer:
@@ -316,6 +327,12 @@ class Writer:
         if value is not None:
             self.structure(step.item, value)
 
+    def marked(self, step: Step, value: Any) -> None:
+        """A tagged struct that may be null."""
+        self.out.append(0 if value is None else 1)
+        if value is not None:
+            self.structure(step.item, value)
+
     def sized(self, step: Step, value: Any, flexible: bool) -> None:
         """A value with its length in front: text, bytes, records or an array."""
         kind = step.kind
@@ -376,7 +393,7 @@ class Writer:
         for tag, known in plan.tags.items():
             step: Step = known[1]
             value = getattr(message, step.name)
-            if differs(value, step.default):
+            if differs(value, step.default) or (step.kind == STRUCT and step.nullable):
                 present.append((tag, encode_tagged(step, value)))
         self.uvarint(len(present))
         for tag, data in sorted(present):
@@ -389,7 +406,10 @@ def encode_tagged(step: Step, value: Any) -> bytes:
     """A tagged value on its own: its size has to be known before it is written."""
     writer = Writer()
     try:
-        writer.value(step, value, True)
+        if step.kind == STRUCT and step.nullable:
+            writer.marked(step, value)
+        else:
+            writer.value(step, value, True)
     except BAD_VALUE as error:
         raise located(error, step, value, step.name) from None
     return b"".join([*writer.parts, writer.out])

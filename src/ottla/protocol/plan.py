@@ -53,8 +53,8 @@ def absent(field: Field, ignorable: bool) -> Step:
 
 
 def tagged_step(cls: type, field: Field, version: int) -> Step:
-    """The step of a value in the tag section; there a struct is never null, it is just not sent."""
-    nullable = version in field.nullable and not isinstance(field.type, type)
+    """The step of a value in the tag section; there a struct is null only where it says so itself, else it is just not sent."""
+    nullable = version in field.nullable and (field.marked or not isinstance(field.type, type))
     step = step_of(field.name, field.type, version, True, nullable, field.default)
     if step.kind == KINDS["records"]:
         raise TypeError(f"{cls.__name__}.{field.name}: records cannot be tagged")

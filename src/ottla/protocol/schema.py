@@ -95,6 +95,8 @@ class Field(NamedTuple):
     """None for a `part`, which is there in every version."""
     ignorable: bool
     """Whether a value may be dropped silently in a version without the field."""
+    marked: bool
+    """Whether a tagged struct says itself that it is null."""
 
 
 class Special(NamedTuple):
@@ -105,6 +107,7 @@ class Special(NamedTuple):
     nullable_since: int | None
     tag: int | None
     ignorable: bool
+    marked: bool = False
 
 
 USUAL = Special(None, ALWAYS, None, None, False)
@@ -122,12 +125,13 @@ def since(
     return Special(default, Range(first, until), nullable_since, None, ignorable)
 
 
-def tagged(tag: int, *, since: int, default: Any, ignorable: bool = False) -> Any:
+def tagged(tag: int, *, since: int, default: Any, ignorable: bool = False, marked: bool = False) -> Any:
     """A field that travels in the tag section, and only when it differs from its default.
 
-    A tagged struct is declared `X | None` with default None: None is "not sent", never a null on the wire.
+    A tagged struct is declared `X | None` with default None: None is "not sent", never a null on the wire. One that is `marked` is always
+    sent, and says by a number in front whether it is null: to be left out means something else there.
     """
-    return Special(default, Range(since, OPEN_ENDED), None, tag, ignorable)
+    return Special(default, Range(since, OPEN_ENDED), None, tag, ignorable, marked)
 
 
 def part(cls: type[C]) -> Any:
@@ -172,7 +176,7 @@ def fields(cls: Any) -> Iterator[Field]:
         null_from = said.versions.first if said.nullable_since is None else said.nullable_since
         nullable = Range(null_from, OPEN_ENDED) if optional else NEVER
         default = None if isinstance(inner, type) else given  # a part is made when it is wanted
-        yield Field(name, inner, said.versions, nullable, said.tag, default, said.ignorable)
+        yield Field(name, inner, said.versions, nullable, said.tag, default, said.ignorable, said.marked)
 
 
 def unwrap(hint: Any) -> tuple[Any, bool]:

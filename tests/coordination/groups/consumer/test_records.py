@@ -52,6 +52,46 @@ def test_an_epoch_has_the_bytes_that_kafka_gives_it() -> None:
     assert value == b"\0\0" + b"\0\0\0\3" + b"\1" + b"\0\x08" + (1).to_bytes(8, "big")
 
 
+MEMBER = "0000" + "00" + "00" + "0263" + "0268" + "020274" + "00" + "00000005" + "00"
+"""A member as Kafka 4.3.1 writes it, up to what is tagged."""
+OF_KAFKA = {
+    "010001" + "00": None,
+    "010011" + "01" + "00001770" + "020672616e6765030001" + "00" + "00": CLASSIC,
+}
+AS_OURS_WERE = {"00": None, "010010" + "00001770" + "020672616e6765030001" + "00" + "00": CLASSIC}
+
+
+@pytest.mark.behaviour("B4", "P3")
+@pytest.mark.parametrize(("tagged", "classic"), OF_KAFKA.items(), ids=["consumer", "classic"])
+def test_whether_a_member_came_by_the_classic_protocol_is_kept_as_kafka_keeps_it(
+    tagged: str, classic: kept.ClassicMemberMetadata | None
+) -> None:
+    """Else a group's coordinator could not move between a broker of Kafka's and one of ours."""
+    value = kept.MemberMetadataValue(None, None, "c", "h", ["t"], None, 5, None, classic)
+    record = ConsumerGroupRecord(kept.MemberMetadataKey("g", "m"), value)
+    key, said = encoded(record)
+    assert said == bytes.fromhex(MEMBER + tagged)
+    assert decode_record(key, said) == record
+
+
+@pytest.mark.parametrize(("tagged", "classic"), AS_OURS_WERE.items(), ids=["consumer", "classic"])
+def test_what_our_brokers_kept_of_members_before_is_read(
+    tagged: str, classic: kept.ClassicMemberMetadata | None
+) -> None:
+    value = kept.MemberMetadataValue(None, None, "c", "h", ["t"], None, 5, None, classic)
+    key, _ = encoded(ConsumerGroupRecord(kept.MemberMetadataKey("g", "m"), None))
+    assert decode_record(key, bytes.fromhex(MEMBER + tagged)) == ConsumerGroupRecord(
+        kept.MemberMetadataKey("g", "m"), value
+    )
+
+
+@pytest.mark.parametrize("tagged", ["01000102", "01000101", "010000"])
+def test_a_member_that_says_neither_is_refused(tagged: str) -> None:
+    key, _ = encoded(ConsumerGroupRecord(kept.MemberMetadataKey("g", "m"), None))
+    with pytest.raises(CorruptRecordError, match="classic_member_metadata"):
+        decode_record(key, bytes.fromhex(MEMBER + tagged))
+
+
 def test_what_kafka_4_0_kept_in_place_of_a_hash_is_known_to_be_there() -> None:
     record = decode_record(b"\0\4\0\1g", b"\0\0\2" + bytes(40))
     assert isinstance(record, ConsumerGroupRecord)

@@ -77,7 +77,7 @@ class MemberMetadataValue(Message):
     subscribed_topic_regex: String | None = None
     rebalance_timeout_ms: Int32 = -1
     server_assignor: String | None = None
-    classic_member_metadata: ClassicMemberMetadata | None = tagged(0, since=0, default=None)
+    classic_member_metadata: ClassicMemberMetadata | None = tagged(0, since=0, default=None, marked=True)
 
 
 @message(key=6, versions="0")
@@ -118,7 +118,7 @@ class CurrentMemberKey(Message):
 class OwnedPartitions:
     topic_id: Uuid = ZERO_UUID
     partitions: Sequence[Int32] = ()
-    assignment_epochs: Sequence[Int32] | None = tagged(0, since=0, default=None)
+    assignment_epochs: Sequence[Int32] | None = tagged(0, since=0, default=None, marked=True)
 
 
 @message(key=8, versions="0", flexible="0+")
