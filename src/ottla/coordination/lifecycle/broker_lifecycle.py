@@ -244,8 +244,8 @@ class BrokerLifecycle:
             self.state = BrokerState.SHUTTING_DOWN
             return [
                 Fail(
-                    f"another process has registered as broker {self._who.node_id}, so the controllers hear this one no "
-                    "more: give one of them another node.id"
+                    f"another process has registered as broker {self._who.node_id}, or that was unregistered, so the controllers hear "
+                    "this one no more: give one of them another node.id, or start this one again"
                 )
             ]
         if answer.error_code:
