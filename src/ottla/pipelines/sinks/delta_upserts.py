@@ -52,12 +52,13 @@ class DeltaUpserts:
 
         fields = {quoted(name): f"s.{quoted(name)}" for name in columns.names}
         same = " and ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in self.key)
-        gone = f"s.{quoted(DELETED)}"
+        gone = f"s.{quoted(DELETED)}" if DELETED in rows.column_names else None
+        stays = None if gone is None else f"not {gone}"
         try:
             table = self.store.add_columns(table, columns)
             merger = table.merge(rows, same, source_alias="s", target_alias="t", commit_properties=properties(mark))
-            merger = merger.when_matched_delete(gone).when_matched_update(fields, f"not {gone}")
-            merger.when_not_matched_insert(fields, f"not {gone}").execute()
+            merger = merger if gone is None else merger.when_matched_delete(gone)
+            merger.when_matched_update(fields, stays).when_not_matched_insert(fields, stays).execute()
         except CommitFailedError:
             raise
         except DeltaError as error:

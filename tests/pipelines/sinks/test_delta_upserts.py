@@ -1,0 +1,38 @@
+"""Rows merged into a Delta table by a key, with deletions and without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from ottla.pipelines.sinks.delta_upserts import DeltaUpserts
+from ottla.pipelines.sinks.upserts import DELETED
+from ottla.spark.tables.delta_store import DeltaStore
+from ottla.spark.tables.guard import BatchMark
+from ottla.spark.tables.options import DeltaOptions, read_table_options
+
+COLUMNS = StructType([StructField("id", LongType()), StructField("item", StringType())])
+
+
+def rows(pairs: dict[int, str], deleted: dict[int, bool] | None) -> pa.Table:
+    columns: dict[str, Any] = {"id": list(pairs), "item": list(pairs.values())}
+    return pa.table(columns if deleted is None else {**columns, DELETED: [deleted.get(one, False) for one in pairs]})
+
+
+@pytest.mark.parametrize("deleted", [None, {2: True, 4: True}], ids=["without deletions", "with deletions"])
+def test_rows_take_the_place_of_others_and_those_that_are_deleted_go(
+    tmp_path: Path, deleted: dict[int, bool] | None
+) -> None:
+    store = DeltaStore(read_table_options(DeltaOptions, {"path": str(tmp_path / "orders")}))
+    upserts = DeltaUpserts(store, ("id",), str(tmp_path))
+    store.prepare(COLUMNS)
+    upserts.merge(store.open(), rows({1: "a", 2: "b"}, deleted and {}), COLUMNS, BatchMark("q", 0, "x"))
+    upserts.merge(store.open(), rows({2: "c", 3: "d", 4: "e"}, deleted), COLUMNS, BatchMark("q", 1, "y"))
+    table: Any = store.open()
+    found = table.to_pyarrow_table()
+    there = dict(zip(found.column("id").to_pylist(), found.column("item").to_pylist(), strict=True))
+    assert there == ({1: "a", 3: "d"} if deleted else {1: "a", 2: "c", 3: "d", 4: "e"})
