@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import types
 import typing
-from dataclasses import MISSING
 from importlib import import_module
 from typing import Any
 
-from ottla.config import Between, Option, Password, options_of
+from ottla.config import MISSING, Between, Option, Password, options_of
 
 PLACE = re.compile(r"\{\{ settings ([\w.]+)\.(\w+) \}\}")
 

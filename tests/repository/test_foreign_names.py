@@ -29,6 +29,7 @@ MEANT: dict[str, frozenset[str]] = {
     "logging.Formatter": frozenset({"format"}),
     "logging.Handler": frozenset({"handleError"}),
     "logging.LoggerAdapter": frozenset({"process"}),
+    "pydantic.json_schema.GenerateJsonSchema": frozenset({"model_schema"}),
     "pydantic.main.BaseModel": frozenset({"model_config"}),
     "socketserver.BaseServer": frozenset({"handle_error"}),
     "socketserver.StreamRequestHandler": frozenset({"disable_nagle_algorithm", "timeout"}),
