@@ -251,6 +251,23 @@ def test_folders_that_changed_their_names_are_told_by_verify_too(
     ]
 
 
+def test_verify_and_repair_know_the_topics_of_a_second_directory_by_the_metadata_of_the_first(
+    directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = shutil.copytree(directory, tmp_path / "first"), tmp_path / "second"
+    second.mkdir()
+    shutil.copyfile(first / "meta.properties", second / "meta.properties")
+    (first / "t-0").rename(second / "u-0")
+    (first / "recovery-point-offset-checkpoint").unlink()  # which would miss it in the first
+    paths = [str(second), str(first)]
+    for arguments, told in (([paths[0]], 0), (paths, 1), ([paths[0], "--metadata", paths[1]], 1)):
+        main(["log", "verify", *arguments])
+        lines = capsys.readouterr().out.splitlines()
+        assert len([line for line in lines if "the cluster's metadata say" in line and "u-0" in line]) == told
+    main(["log", "repair", paths[0], "--metadata", paths[1]])
+    assert "and write topic id" in capsys.readouterr().out
+
+
 def test_a_folder_that_has_gone_is_told_by_verify_too(directory: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     shutil.rmtree(copy / "t-0")

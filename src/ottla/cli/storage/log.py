@@ -10,7 +10,7 @@ import base64
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -92,17 +92,28 @@ def dump(
         raise click.exceptions.Exit(DAMAGED)
 
 
+metadata_option = click.option(
+    "--metadata",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help=f"The data directory with {METADATA}-0, which tells the ids of topics, where it is another one.",
+)
+
+
 @log.command()
 @click.argument("paths", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@metadata_option
 @click.option("--deep-iteration", is_flag=True, help="Also unpack batches and count their records.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: faults, notes, partitions.")
-def verify(paths: tuple[Path, ...], deep_iteration: bool, as_json: bool) -> None:
+def verify(paths: tuple[Path, ...], metadata: Path | None, deep_iteration: bool, as_json: bool) -> None:
     """Check every byte of a data directory or of a partition's folder.
 
     CRC, offsets and counts of every batch, index entries, snapshots and checkpoints. Nothing is changed, and a
-    broker may be at work meanwhile. The exit status is 0 if all is whole, 1 if anything is damaged.
+    broker may be at work meanwhile. Several directories of one broker are best named together: only one has the ids
+    of topics. The exit status is 0 if all is whole, 1 if anything is damaged.
     """
-    found = [inspection_of(path) for path in paths]
+    told_by = holders_of_metadata([*paths, *([] if metadata is None else [metadata])])
+    found = [inspection_of(path, told_by) for path in paths]
     faults = 0
     with progress_bar(sum(inspection.size_bytes for inspection in found)) as (progress, say):
         for inspection in found:
@@ -121,9 +132,10 @@ def verify(paths: tuple[Path, ...], deep_iteration: bool, as_json: bool) -> None
 @log.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--topic-partition", "names", metavar="TOPIC-N", multiple=True, help="Only this one; several times.")
+@metadata_option
 @click.option("--execute", is_flag=True, help="Do it, rather than say what would be done.")
 @json_option
-def repair(directory: Path, names: tuple[str, ...], execute: bool, in_json: bool) -> None:
+def repair(directory: Path, names: tuple[str, ...], metadata: Path | None, execute: bool, in_json: bool) -> None:
     """Set damage aside, so that a broker serves the rest.
 
     DIR is a data directory that no broker uses. Damaged bytes are moved into files beside the log, which nothing reads
@@ -137,7 +149,7 @@ def repair(directory: Path, names: tuple[str, ...], execute: bool, in_json: bool
     wanted = [partition_named(name) for name in names]
     lock = DirectoryLock(directory)
     try:
-        found = list(plan(directory, wanted, topic_ids_in(directory)))
+        found = list(plan(directory, wanted, topic_ids_in(metadata or directory)))
         for each in found:
             if execute:
                 each.execute()
@@ -178,24 +190,29 @@ def topic_ids_in(directory: Path) -> dict[str, UUID]:
     return ids
 
 
-def inspection_of(path: Path) -> Inspection:
+def holders_of_metadata(directories: Iterable[Path]) -> list[Path]:
+    """Those of a broker's directories that have the cluster's metadata."""
+    return [each for each in directories if (each / f"{METADATA}-0").is_dir()]
+
+
+def inspection_of(path: Path, metadata: Sequence[Path]) -> Inspection:
     """What is there to verify; a mistake in the command where it is nothing."""
     if path.is_file():
         raise senseless(f"{path} is a file: name its folder, or print the file with: ottla log dump {path}")
     try:
-        return inspection_at(path)
+        return inspection_at(path, metadata)
     except ConfigError as error:
         raise senseless(str(error)) from None
 
 
-def inspection_at(path: Path) -> Inspection:
-    """What is there; ConfigError where there are no logs."""
+def inspection_at(path: Path, metadata: Sequence[Path] = ()) -> Inspection:
+    """What is there; ConfigError where there are no logs. The first of the directories in `metadata` tells the ids of topics, else its own."""
     from ottla.storage.inspection import find
 
     found = find(path)
     if found.whole:
         with suppress(OSError):  # which is told where that file is looked at
-            found.topic_ids = topic_ids_in(path)
+            found.topic_ids = topic_ids_in(path if path in metadata or not metadata else metadata[0])
     return found
 
 
