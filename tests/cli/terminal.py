@@ -68,6 +68,12 @@ class Terminal:
         while not any(words in row for row in self.rows()):
             assert self._read(deadline - time.monotonic()), f"{words!r} is not shown, but {self.rows()}"
 
+    def says(self, words: str) -> None:
+        """Wait until a command that only writes lines has written these words."""
+        deadline = time.monotonic() + PATIENCE
+        while words.encode() not in self.raw:
+            assert self._read(deadline - time.monotonic()), f"{words!r} is not said, but {self.raw!r}"
+
     def ends(self) -> int:
         """Wait for its end; returns its status."""
         deadline = time.monotonic() + PATIENCE

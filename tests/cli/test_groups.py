@@ -13,6 +13,7 @@ from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.cli.main import main
 from ottla.client.admin import GroupListing
 from tests.cli.conftest import start
+from tests.cli.terminal import Terminal
 
 Captured = pytest.CaptureFixture[str]
 
@@ -172,6 +173,19 @@ def test_offsets_and_groups_are_deleted(run: Ottla, left: str, filled: str) -> N
     run("groups", "delete-offsets", left, "--topic", f"{filled}:1")
     assert [row[2] for row in run.rows("groups", "describe", left)[1:]] == ["0"]
     run("groups", "delete", left)
+    assert left not in run("groups", "list").splitlines()
+
+
+def test_at_a_terminal_forgetting_a_group_shows_what_goes_and_asks(run: Ottla, left: str, filled: str) -> None:
+    run("groups", "reset-offsets", left, "--topic", filled, "--to-latest", "--execute")
+    with Terminal("groups", "delete", left, "--bootstrap-server", run.address) as terminal:
+        terminal.says("Forget them for good? [y/N]")
+        terminal.says("COMMITTED PARTITIONS")
+        terminal.type(b"n\n")
+        assert terminal.ends() == 1
+    assert left in run("groups", "list").splitlines()
+    with Terminal("groups", "delete", left, "--yes", "--bootstrap-server", run.address) as terminal:
+        assert terminal.ends() == 0
     assert left not in run("groups", "list").splitlines()
 
 

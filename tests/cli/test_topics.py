@@ -10,6 +10,7 @@ from ottla import Admin, NewTopic, OffsetAndTimestamp, TopicPartition
 from ottla.cli.topics import rows_of
 from ottla.client.admin import ConfigResource
 from tests.cli.conftest import ottla
+from tests.cli.terminal import Terminal
 
 
 def test_topics_are_created_listed_described_and_deleted(address: str, topic: str) -> None:
@@ -84,3 +85,30 @@ def test_what_cannot_be_is_one_sentence(address: str, topic: str) -> None:
     copies = ottla("topics", "create", f"{topic}-2", "--replication-factor", 3, *at)
     assert copies.status == 1
     assert "INVALID_REPLICATION_FACTOR" in copies.sentence
+
+
+def test_at_a_terminal_deleting_shows_what_goes_and_asks(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    ottla("topics", "create", topic, "--partitions", 2, *at)
+    ottla("produce", topic, *at, stdin="a\nb\nc\n")
+    with Terminal("topics", "delete", topic, *at) as terminal:
+        terminal.says("Delete them for good? [y/N]")
+        terminal.says("PARTITIONS  RECORDS")
+        terminal.says("2           3")
+        terminal.type(b"n\n")
+        assert terminal.ends() == 1
+    assert topic in ottla("topics", "list", *at).out.splitlines()
+    with Terminal("topics", "delete", topic, *at) as terminal:
+        terminal.says("Delete them for good? [y/N]")
+        terminal.type(b"y\n")
+        assert terminal.ends() == 0
+    assert topic not in ottla("topics", "list", *at).out.splitlines()
+
+
+def test_of_several_topics_none_is_deleted_where_one_is_not_there(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    ottla("topics", "create", topic, *at)
+    refused = ottla("topics", "delete", topic, f"{topic}-nowhere", *at)
+    assert refused.status == 1
+    assert f"{topic}-nowhere" in refused.sentence
+    assert topic in ottla("topics", "list", *at).out.splitlines()

@@ -16,6 +16,13 @@ def yes_option(command: F) -> F:
     return click.option("--yes", "agreed", is_flag=True, help="Do it without asking.")(command)
 
 
+def ask_at_terminal(plan: Callable[[], str], question: str, *, agreed: bool) -> None:
+    """Show what will be done and ask; a script goes on without, as it does with Kafka's own tools."""
+    if not agreed and sys.stdin.isatty():
+        click.echo(plan(), err=True)
+        ask(question, agreed=False)
+
+
 def ask(question: str, *, agreed: bool) -> None:
     """End the command unless whoever runs it agrees; where nobody can be asked nothing is done."""
     if agreed:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ottla.cli.consent import ask_at_terminal, yes_option
 from ottla.cli.near_names import nearly_named, nearly_set
 from ottla.cli.options import (
     PATIENCE_SECONDS,
@@ -18,7 +19,7 @@ from ottla.cli.options import (
     senseless,
     settings_option,
 )
-from ottla.cli.tables import cell_text, show
+from ottla.cli.tables import aligned, cell_text, show
 from ottla.cli.verbs import Verbs
 from ottla.kafka_id import text_of
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 HEADINGS = ("partition", "leader", "replicas", "in sync", "first offset", "end offset")
 LIST = ("TOPIC", "TOPIC-ID", "INTERNAL")
+LOST = ("TOPIC", "PARTITIONS", "RECORDS")
 Row = tuple[Any, ...]
 
 
@@ -135,11 +137,22 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
 @topics.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @bootstrap_server
+@yes_option
 @settings_option("client")
-def delete(names: tuple[str, ...], bootstrap_server: str, settings: tuple[str, ...]) -> None:
-    """Delete topics and all their records."""
+def delete(names: tuple[str, ...], bootstrap_server: str, agreed: bool, settings: tuple[str, ...]) -> None:
+    """Delete topics and all their records; none where one of them is not there. At a terminal it asks first."""
     with admin_at(bootstrap_server, settings) as admin, nearly_named(admin, names):
+        found = admin.describe_topics(names).values()
+        ask_at_terminal(lambda: aligned(LOST, contents(admin, found)), "Delete them for good?", agreed=agreed)
         admin.delete_topics(names)
+
+
+def contents(admin: Admin, found: Collection[TopicDescription]) -> list[tuple[str, int, int]]:
+    """Each topic with how much is in it; what nobody leads cannot be counted."""
+    return [
+        (topic.name, len(rows), sum(row[-1] - row[-2] for row in rows if None not in row[-2:]))
+        for topic, rows in rows_of(admin, found).items()
+    ]
 
 
 def admin_at(bootstrap: str, settings: tuple[str, ...]) -> Admin:

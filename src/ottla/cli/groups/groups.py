@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ottla.cli.consent import ask_at_terminal, yes_option
 from ottla.cli.groups import rows as rows_of
 from ottla.cli.groups.kinds import STATES, TOOLS, TYPES, kinds_told, known_name, of_consumers
 from ottla.cli.groups.reset import reset_offsets
 from ottla.cli.groups.watch import watch
 from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
-from ottla.cli.tables import show
+from ottla.cli.tables import aligned, show
 from ottla.cli.topics import admin_at
 from ottla.cli.verbs import Verbs
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ottla.client.admin import Admin, ConsumerGroupDescription
     from ottla.model import OffsetAndMetadata, TopicPartition
 
+LOST = ("GROUP", "COMMITTED PARTITIONS")
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
 
@@ -154,11 +156,18 @@ def say_what_is_unusual(groups: Sequence[ConsumerGroupDescription]) -> None:
 @groups.command()
 @click.argument("names", metavar="GROUP...", nargs=-1, required=True)
 @bootstrap_server
+@yes_option
 @settings_option("client")
-def delete(names: tuple[str, ...], bootstrap_server: str, settings: tuple[str, ...]) -> None:
-    """Forget groups that have no members, and what they committed."""
+def delete(names: tuple[str, ...], bootstrap_server: str, agreed: bool, settings: tuple[str, ...]) -> None:
+    """Forget groups that have no members, and what they committed. At a terminal it asks first."""
     with admin_at(bootstrap_server, settings) as admin:
+        ask_at_terminal(lambda: aligned(LOST, committed(admin, names)), "Forget them for good?", agreed=agreed)
         admin.delete_consumer_groups(names)
+
+
+def committed(admin: Admin, names: Iterable[str]) -> list[tuple[str, int]]:
+    """Each group with the number of partitions that it committed for."""
+    return [(name, len(admin.list_consumer_group_offsets(name))) for name in names]
 
 
 @groups.command("delete-offsets")
