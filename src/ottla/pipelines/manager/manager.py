@@ -29,6 +29,7 @@ from ottla.pipelines.manager.requests import Requests
 from ottla.pipelines.manager.runner import Runner, Told
 from ottla.pipelines.manager.topics import ensure_topics
 from ottla.pipelines.place import Mistake, PipelineFileError
+from ottla.pipelines.under_way import none_under_way
 
 PAUSE = 0.1
 """Seconds between two looks."""
@@ -80,6 +81,7 @@ class Manager:
         except Exception as error:
             if is_there(self._spark):
                 raise
+            none_under_way(GOING_SECONDS)
             raise OttlaError(
                 "the Java process of Spark has ended; run the pipelines again: they go on where they were"
             ) from error

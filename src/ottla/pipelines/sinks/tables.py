@@ -14,6 +14,7 @@ from ottla.pipelines.sinks.delta_upserts import DeltaUpserts
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.sinks.upserts import upserts
 from ottla.pipelines.surroundings import How, Surroundings
+from ottla.pipelines.under_way import under_way
 from ottla.spark.sink.write_stream import query_of
 from ottla.spark.tables.delta_store import DeltaStore
 from ottla.spark.tables.options import DeltaOptions, read_table_options
@@ -63,7 +64,8 @@ class DeltaSink(Sink):
         rows = upserts(frame, self.key, self.delete_enabled)
 
         def write(batch: DataFrame, number: int) -> None:
-            to.write(batch, number, query_of(how.checkpoint))
+            with under_way():
+                to.write(batch, number, query_of(how.checkpoint))
 
         return how.writer(rows).foreachBatch(write).start()
 
