@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.secured import MECHANISM, PASSWORD, USER
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from ottla.protocol.sasl import ScramConversation
+from ottla.protocol.sasl.scram import ScramConversation
 from tests.broker.wire import Wire
 
 SECONDS = 60.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from datetime import UTC, datetime
 
@@ -11,6 +10,8 @@ class JsonFormatter(logging.Formatter):
     """An object with `at`, `level`, `logger`, `message`, and `exception` where there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
+        import json  # for whose log is JSON
+
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         fields = {"at": at, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
         if record.exc_info:

@@ -9,7 +9,9 @@ from ottla.digests import nonce
 from ottla.errors import ErrorCode, OttlaError, name_of
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from ottla.protocol.sasl import Conversation, PlainConversation, SaslError, ScramConversation
+from ottla.protocol.sasl.conversation import Conversation, SaslError
+from ottla.protocol.sasl.plain import PlainConversation
+from ottla.protocol.sasl.scram import ScramConversation
 from ottla.protocol.sentences import shown
 from ottla.security.security import PasswordLogin
 

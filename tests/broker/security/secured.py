@@ -15,7 +15,9 @@ from joserfc.jwk import ECKey, KeySet, RSAKey
 from ottla.broker.embedded import Broker
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from ottla.protocol.sasl import Conversation, PlainConversation, ScramConversation
+from ottla.protocol.sasl.conversation import Conversation
+from ottla.protocol.sasl.plain import PlainConversation
+from ottla.protocol.sasl.scram import ScramConversation
 from tests.broker.wire import Wire
 from tests.certificates import Authority
 

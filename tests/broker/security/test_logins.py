@@ -31,7 +31,7 @@ from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from ottla.protocol.sasl import ScramConversation
+from ottla.protocol.sasl.scram import ScramConversation
 from ottla.protocol.sasl.scram_credential import credential_of
 from tests.broker.security.secured import (
     CURVE,

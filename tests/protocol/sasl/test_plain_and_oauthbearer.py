@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.protocol.sasl import OAuthBearerConversation, PlainConversation, SaslError
+from ottla.protocol.sasl.conversation import SaslError
+from ottla.protocol.sasl.oauthbearer import OAuthBearerConversation
+from ottla.protocol.sasl.plain import PlainConversation
 
 
 def test_plain_is_name_and_password_between_nuls() -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.net.sasl.scram import ScramClient
 
-from ottla.protocol.sasl import SaslError, ScramConversation
+from ottla.protocol.sasl.conversation import SaslError
+from ottla.protocol.sasl.scram import ScramConversation
 from tests.protocol.sasl.scram_server import ScramServer
 
 BOTH = pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.protocol.sasl import SaslError, ScramConversation
+from ottla.protocol.sasl.conversation import SaslError
 from ottla.protocol.sasl.oauthbearer_server import OAuthBearerServerConversation
 from ottla.protocol.sasl.plain_server import PlainServerConversation
+from ottla.protocol.sasl.scram import ScramConversation
 from ottla.protocol.sasl.scram_credential import MECHANISMS, ScramCredential, credential_of, decoy, is_password
 from ottla.protocol.sasl.scram_server import ScramServerConversation
 from ottla.protocol.sasl.server import Accepted, KnownUser, PasswordShown, TokenShown

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ottla.broker.authentication.delegation_tokens import DelegationTokens
 from ottla.broker.authentication.listener_security import ListenerSecurity
@@ -31,15 +31,12 @@ from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ottla.protocol.sasl.conversation import SaslError
-from ottla.protocol.sasl.gssapi_server import GssapiServerConversation
-from ottla.protocol.sasl.oauthbearer_server import OAuthBearerServerConversation
-from ottla.protocol.sasl.plain_server import PlainServerConversation
-from ottla.protocol.sasl.scram_server import ScramServerConversation
 from ottla.protocol.sasl.server import Accepted, KnownUser, PasswordShown, ServerConversation, Step, TokenShown, Work
 from ottla.protocol.sentences import shown
 
 if TYPE_CHECKING:
     from ottla.broker.authentication.token_keys import TokenKeys
+    from ottla.protocol.sasl.oauthbearer_server import OAuthBearerServerConversation
 
 log = logging.getLogger(__name__)
 
@@ -186,12 +183,21 @@ class Authentication:
             listener.configure(config)
 
     def _conversation(self, mechanism: str, security: ListenerSecurity) -> ServerConversation:
+        """Each is loaded by the first who logs in so."""
         if mechanism == "PLAIN":
+            from ottla.protocol.sasl.plain_server import PlainServerConversation
+
             return PlainServerConversation()
         if mechanism == "OAUTHBEARER":
+            from ottla.protocol.sasl.oauthbearer_server import OAuthBearerServerConversation
+
             return OAuthBearerServerConversation()
         if security.acceptor is not None and mechanism == "GSSAPI":
+            from ottla.protocol.sasl.gssapi_server import GssapiServerConversation
+
             return GssapiServerConversation(security.acceptor.open, security.acceptor.user_of)
+
+        from ottla.protocol.sasl.scram_server import ScramServerConversation
 
         def find(name: str, by_token: bool) -> KnownUser | None:
             if by_token:
@@ -288,9 +294,9 @@ class Authentication:
             self._accept(connection, login, Accepted(user, until_ms=ends * 1000), reply)
 
     def _refuse_token(self, login: Login, reason: str, reply: Reply) -> None:
-        assert isinstance(login.talk, OAuthBearerServerConversation)
+        talk = cast("OAuthBearerServerConversation", login.talk)
         login.state = LoginState.TALKING  # the client has a last word
-        reply(LoginAnswer(auth_bytes=login.talk.refuse(reason)))
+        reply(LoginAnswer(auth_bytes=talk.refuse(reason)))
 
     def _accept(self, connection: Connection, login: Login, accepted: Accepted, reply: Reply) -> None:
         if login.user is not None and login.user != accepted.user:

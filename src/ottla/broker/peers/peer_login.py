@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
 from ottla.broker.settings.peer_security import KERBEROS, PeerSecurity
-from ottla.protocol.sasl import Conversation, SaslError
+from ottla.protocol.sasl.conversation import Conversation, SaslError
 from ottla.security.kerberos_login import KerberosError, NoKdcError, kerberos_login
 from ottla.security.login import Login, by_password
 from ottla.security.security import password_login

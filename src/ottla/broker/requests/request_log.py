@@ -11,7 +11,6 @@ What a request waited by its own wish (remote) does not make it slow. Nothing is
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -100,6 +99,8 @@ def error_codes(response: Any) -> Iterator[int]:
 
 def write(call: Call, api: str, entry: RequestTimes, sending: float, now: float, slow_ms: int) -> None:
     """Note a request whose answer has been sent, from `sending` until `now`."""
+    import json  # for who has requests logged
+
     queue, total = entry.started - entry.arrived, now - entry.arrived
     slow = 0 <= slow_ms <= (total - entry.remote) * 1000
     line = {

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ottla.broker.settings.endpoints import ANY_HOST
 from ottla.broker.settings.roles import controllers
 from ottla.coordination.access.acl import is_principal
-from ottla.coordination.groups.consumer.assignors import ASSIGNORS
 from ottla.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -112,6 +111,13 @@ def check_consumer_groups(config: BrokerConfig) -> None:
             f"group.consumer.heartbeat.interval.ms = {config.group_consumer_heartbeat_interval_ms}: must be below "
             f"group.consumer.session.timeout.ms, which is {config.group_consumer_session_timeout_ms}"
         )
+    if config.group_consumer_assignors != type(config).group_consumer_assignors:
+        check_assignors(config)
+
+
+def check_assignors(config: BrokerConfig) -> None:
+    from ottla.coordination.groups.consumer.assignors import ASSIGNORS  # for who names some
+
     unknown = set(config.consumer_assignors) - ASSIGNORS.keys()
     if unknown or not config.consumer_assignors:
         raise ConfigError(

@@ -7,7 +7,6 @@ A setting in one place hides the same one in the places after it.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -138,6 +137,8 @@ def own_name(given: GivenSetting) -> tuple[str, str]:
     if option is not None:
         convert(name, value, option.type)
         return name, value
+    import difflib  # for names that are no settings
+
     if has_no_effect(name) and not difflib.get_close_matches(name, options, n=1, cutoff=MISSPELT):
         return "", ""
     raise ConfigError(unknown("setting", given.name, [*options, *ALIASES]))

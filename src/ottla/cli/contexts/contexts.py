@@ -5,7 +5,6 @@ The file is JSON, as nobody is asked to write it: `{"current": "prod", "contexts
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -68,11 +67,15 @@ def contexts_file(environment: Mapping[str, str] = os.environ) -> Path:
 def read_contexts(file: Path) -> Contexts:
     """What is kept there; nothing, where there is no file."""
     try:
-        return contexts_of(json.loads(file.read_text(encoding="utf-8")))
+        data = file.read_bytes()
     except FileNotFoundError:
         return Contexts()
     except OSError as error:
         raise click.ClickException(f"the contexts in {file} cannot be read: {error.strerror}") from None
+    import json  # for who has contexts
+
+    try:
+        return contexts_of(json.loads(data.decode()))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         told = f"no {error} in it" if isinstance(error, KeyError) else error
         raise click.ClickException(
@@ -102,6 +105,7 @@ def context_of(name: str, fields: Mapping[str, Any]) -> ClusterContext:
 
 def write_contexts(file: Path, contexts: Contexts) -> None:
     """Put them in place of what was there, at once, for nobody else to read."""
+    import json
     import tempfile  # which costs a millisecond, and most commands write none
 
     text = json.dumps(plain(contexts), ensure_ascii=False, indent=2) + "\n"

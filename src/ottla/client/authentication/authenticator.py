@@ -15,7 +15,8 @@ from ottla.client.authentication.tokens import TokenKeeper, fetch_for
 from ottla.client.client_request import Completion
 from ottla.client.client_response import ClientResponse
 from ottla.clock import Clock
-from ottla.protocol.sasl import Conversation, OAuthBearerConversation, SaslError
+from ottla.protocol.sasl.conversation import Conversation, SaslError
+from ottla.protocol.sasl.oauthbearer import OAuthBearerConversation
 from ottla.security.kerberos_login import KerberosError
 from ottla.security.login import Login, LoginError, by_password
 from ottla.security.login_refusal import LoginRefusal

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from random import Random
 
 from ottla.clock import Clock
-from ottla.protocol.sasl import GssapiConversation
 from ottla.protocol.sasl.conversation import SaslError
+from ottla.protocol.sasl.gssapi import GssapiConversation
 from ottla.security.kerberos import Tickets
 from ottla.security.kerberos_login import KerberosError, kerberos_login
 from ottla.security.security_config import SecurityConfig

@@ -7,7 +7,8 @@ varint, then the fields.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ottla.coordination.cluster.node_records import NODE_KINDS, BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from ottla.errors import CorruptRecordError
@@ -213,8 +214,7 @@ class RemoveAccessControlEntryRecord(Message):
     id: Uuid = ZERO_UUID
 
 
-@dataclass(frozen=True)
-class ForeignRecord(Message):
+class ForeignRecord(Message, Struct, frozen=True):
     """What a later Kafka wrote, which finds it again: who opens its directory here must not lose it."""
 
     value: bytes

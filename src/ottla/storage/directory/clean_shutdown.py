@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -17,6 +16,8 @@ def clean_shutdown_text(broker_epoch: int) -> str:
 
 def epoch_in(mark: Path) -> int:
     """The epoch in the mark of a clean shutdown; -1 where it says of none, as before Kafka 3.8."""
+    import json  # where there is a mark
+
     try:
         epoch = json.loads(mark.read_text(encoding="utf-8"))["brokerEpoch"]
     except (ValueError, KeyError, TypeError):
