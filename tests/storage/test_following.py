@@ -163,3 +163,15 @@ def test_a_follower_commits_only_what_it_is_told(tmp_path: Path) -> None:
     log.advance_high_watermark(7)
     assert log.high_watermark == 2
     assert append(open_log(tmp_path / "other-0"), b"x") == 0
+
+
+def test_an_epoch_whose_first_batches_were_compacted_is_kept_in_a_copy_that_begins_behind_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = follower(tmp_path)
+    log.epochs.assign(1, 3)
+    copy(log, placed(9, 1, b"what compaction left"))
+    copy(log, placed(20, 2, b"the next leader's"))
+    log.close()
+    assert follower(tmp_path, clean=True).epochs.entries == [(1, 3), (2, 20)]
+    assert caplog.messages == []

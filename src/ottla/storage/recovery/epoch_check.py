@@ -70,7 +70,13 @@ def borne_out(segments: Sequence[Segment], entries: Entries) -> bool:
         if before is not None and before.leader_epoch >= epoch and before.base_offset < start:
             return False
     last = header_at(segments, segments[-1].base_offset)
-    return entries[0][1] <= first and (last is None or last.leader_epoch <= entries[-1][0])
+    return entries[0][1] <= beginning(segments) and (last is None or last.leader_epoch <= entries[-1][0])
+
+
+def beginning(segments: Sequence[Segment]) -> int:
+    """Where the first batch is: a copy of a compacted log begins at 0, and its first batch may be any later one."""
+    header = header_at(segments, segments[0].base_offset)
+    return segments[0].base_offset if header is None else header.base_offset
 
 
 def epoch_of(entries: Entries, header: BatchHeader) -> int | None:
