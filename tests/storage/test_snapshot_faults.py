@@ -59,3 +59,23 @@ def test_those_in_between_are_left_out(
     assert len(sentences(caplog)) == 1
     send(log, PRODUCER, 1)
     assert log.end_offset == 2
+
+
+def test_one_that_a_cut_overtook_is_not_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = open_log(tmp_path / "t-0", LogConfig())
+    begun = []
+    for number in range(2):
+        send(log, PRODUCER, number)
+        log.flush()
+        begun.append(log.keeping_producers())
+    send(log, PRODUCER, 2)
+    log.truncate_to(2, now_ms=NOW)
+    for number in range(2, 4):
+        send(log, PRODUCER, number)
+        log.flush()
+        begun.append(log.keeping_producers())
+    for keep in begun:
+        if keep is not None:
+            keep()
+    assert not sentences(caplog)
+    assert producer_snapshot.snapshot_offsets(tmp_path / "t-0") == [3, 4]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
@@ -84,7 +85,9 @@ class SnapshotKeeper:
             try:
                 write_in(folder, snapshot_path(Path(), offset), data)
                 for each in doomed:
-                    os.unlink(snapshot_path(Path(), each), dir_fd=folder.fileno())
+                    # One that a cut of the log overtook was never written.
+                    with suppress(FileNotFoundError):
+                        os.unlink(snapshot_path(Path(), each), dir_fd=folder.fileno())
             except OSError as error:
                 if self.directory.exists():  # else the log is gone by now
                     self._not_written(offset, error)
