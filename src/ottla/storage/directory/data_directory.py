@@ -295,12 +295,12 @@ class DataDirectory:
             damage = damage_in(folder, point) if held or (not others and folder.is_dir()) else None
         except OSError as error:
             raise ConfigError(
-                f"the broker does not start, as {folder} cannot be read ({error}): restore it from a backup"
+                f"the broker does not start, as {folder} cannot be read ({error}): restore it from a backup; where others vote, {START_OVER}"
             ) from error
         if others and not held:
             raise ConfigError(
                 f"{folder} is missing or empty, while {self.path} holds {min(others)} and {len(others) - 1} more: restore "
-                "it from a backup, or choose another data directory; nothing was changed"
+                f"it from a backup, or choose another data directory; where others vote, {START_OVER}; nothing was changed"
             )
         if damage is not None:
             way = START_OVER if voter_count(folder) > 1 else remedy(folder)
