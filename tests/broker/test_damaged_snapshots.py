@@ -1,4 +1,4 @@
-"""Three nodes, of which one finds its snapshot of the metadata torn or with a flipped bit: it says so and does not vote, the others go on."""
+"""Three nodes, of which one finds its snapshot of the metadata torn or with a flipped bit, or its promises gone: it says so and does not vote, the others go on."""
 
 from __future__ import annotations
 
@@ -70,6 +70,19 @@ def test_a_node_whose_snapshot_is_damaged_says_which_and_the_others_go_on(
         snapshot.write_bytes(whole)
         cluster.start(DAMAGED)
     assert counted(cluster.bootstrap_servers, damage.__name__, 2) == {b"before": 1, b"without it": 1}
+
+
+def test_a_node_whose_promises_are_gone_says_so_and_does_not_vote(cluster: Cluster, folder: Path) -> None:
+    promises = folder / f"node-{DAMAGED}" / "__cluster_metadata-0" / "quorum-state"
+    cluster.kill(DAMAGED)
+    saved = promises.read_bytes()
+    promises.unlink()
+    with pytest.raises(OttlaError) as told:
+        cluster.start(DAMAGED)
+    assert f"{promises} is gone, and without it this node might vote twice: restore it from a backup" in str(told.value)
+    assert not promises.exists(), "nothing was changed"
+    promises.write_bytes(saved)
+    cluster.start(DAMAGED)
 
 
 def test_who_starts_over_as_it_is_told_votes_again_and_has_what_the_others_have(cluster: Cluster, folder: Path) -> None:

@@ -25,6 +25,8 @@ from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeatur
 from ottla.errors import ConfigError
 from ottla.kafka_id import id_of
 from ottla.storage.directory.meta_properties import MetaProperties
+from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES
+from ottla.storage.state_log.quorum_state import forgotten
 
 logger = logging.getLogger(__name__)
 ELECTIONS = 2
@@ -63,7 +65,7 @@ def make_raft(
         )
     warn_of_fixed_voters(config, shape)
     numbers = [FIRST_BOOTSTRAP - place for place in range(len(bootstrap))]
-    saved = promises(log, me)
+    saved = promises(log, shape, me)
     now = clock.monotonic()
     presence = presence_of(config, bound)
     return Raft(
@@ -97,9 +99,14 @@ def presence_of(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> P
     return Presence(told, KRAFT_VERSIONS, config.controller_quorum_auto_join_enable)
 
 
-def promises(log: QuorumLog, me: ReplicaKey) -> ElectionState | None:
-    """What was promised; a vote for itself is one for this directory, where only the number was written down."""
+def promises(log: QuorumLog, shape: LogShape, me: ReplicaKey) -> ElectionState | None:
+    """What was promised; a vote for itself is one for this directory, where only the number was written down.
+
+    CorruptRecordError where it is lost: who votes among others has promised something before its log has anything of theirs.
+    """
     saved = log.read_promises()
+    if saved is None and shape.end and shape.kraft_version and len(shape.voters) > 1 and shape.voters.has(me):
+        raise forgotten(f"{log.directory / PROMISES} is gone")
     if saved is not None and saved.voted is not None and saved.voted.is_same(me):
         return saved._replace(voted=me)
     return saved

@@ -40,10 +40,15 @@ def read_quorum_state(directory: Path) -> QuorumState | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
-        raise CorruptRecordError(
-            f"{path} cannot be read ({error!r}), and without it this node might vote twice: restore it from a backup, or take "
-            "the node out of the voters, empty its directory, and add it again"
-        ) from None
+        raise forgotten(f"{path} cannot be read ({error!r})") from None
+
+
+def forgotten(what: str) -> CorruptRecordError:
+    """Why a voter does not go on whose promises are lost, and what helps."""
+    return CorruptRecordError(
+        f"{what}, and without it this node might vote twice: restore it from a backup, or take the node out of the voters, "
+        "empty its directory, and add it again"
+    )
 
 
 def write_quorum_state(directory: Path, state: QuorumState, version: int = BY_DIRECTORY) -> None:
