@@ -88,6 +88,31 @@ def test_a_leader_that_was_missed_is_named_and_the_next_time_begins_anew() -> No
     assert "for 6 s" in (leaderless.look(18.1) or "")
 
 
+def test_a_node_whose_number_votes_with_another_directory_says_so_once() -> None:
+    raft, leaderless = quorum(VoterSet.of(ReplicaKey(1, UUID(int=9)), *KEYS[1:]))
+    raft.state, raft.leader_id, raft.has_fetched = State.FOLLOWER, 2, True
+    said = []
+    for second in range(60):
+        leaderless.heard(answer(2), float(second))
+        said.append((second, leaderless.look(float(second))))
+    ((second, sentence),) = [each for each in said if each[1] is not None]
+    assert second == PATIENCE
+    assert sentence == (
+        "this node does not vote, and the quorum can lose one less: node 1 votes with the directory AAAAAAAAAAAAAAAAAAAACQ, and has "
+        "AAAAAAAAAAAAAAAAAAAAAQ; start it with that one, or run `ottla cluster remove-controller 1` and then `ottla cluster add-controller 1`"
+    )
+    raft.leader_id = None
+    assert "2 of the 3 voters are needed, and node 1 votes with the directory" in (leaderless.look(80.0) or "")
+
+
+def test_a_node_that_votes_says_nothing_of_its_directory() -> None:
+    raft, leaderless = quorum()
+    raft.state, raft.leader_id, raft.has_fetched = State.FOLLOWER, 2, True
+    for second in range(60):
+        leaderless.heard(answer(2), float(second))
+        assert leaderless.look(float(second)) is None
+
+
 def test_a_controller_logs_who_keeps_it_from_a_leader(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     first, *others = three(tmp_path)
     first.settings |= {f"controller.quorum.{name}.timeout.ms": "100" for name in ("election", "fetch")}

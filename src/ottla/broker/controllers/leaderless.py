@@ -13,6 +13,7 @@ from ottla.coordination.quorum.observer import Address
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
 from ottla.errors import ErrorCode
+from ottla.kafka_id import text_of
 from ottla.protocol.messages.begin_quorum_epoch import BeginQuorumEpochResponse
 from ottla.protocol.messages.vote import VoteResponse
 
@@ -32,6 +33,8 @@ class Leaderless:
         self._heard: dict[int, float] = {}
         self._others: set[int] = set()
         """Who answers that its directory is not the one that was asked for."""
+        self._apart: float | None = None
+        """Since when others lead, and its own number votes with another directory; infinity once that is told."""
 
     def heard(self, event: Event, now: float) -> None:
         """Something came back from another, or did not."""
@@ -53,12 +56,35 @@ class Leaderless:
         if self._is_led(now):
             was_told = self._is_told
             self._since, self._tell_at, self._pause, self._is_told = now, now + self._patience, self._patience, False
-            return f"node {self._raft.leader_id} leads the quorum" if was_told else None
+            return f"node {self._raft.leader_id} leads the quorum" if was_told else self._look_at_the_own_vote(now)
         if now < self._tell_at:
             return None
         self._is_told, self._pause = True, min(self._pause * 2, MOST_SECONDS)
         self._tell_at = now + self._pause
         return f"nobody has led the quorum for {now - self._since:.0f} s: {self._reason()}"
+
+    def _look_at_the_own_vote(self, now: float) -> str | None:
+        """Once, where that stays so: who joins by itself has its vote by then."""
+        if not self._is_apart:
+            self._apart = None
+        elif self._apart is None:
+            self._apart = now
+        elif now >= self._apart + self._patience:
+            self._apart = float("inf")
+            return f"this node does not vote, and the quorum can lose one less: {self._reason_of_the_own_directory()}"
+        return None
+
+    @property
+    def _is_apart(self) -> bool:
+        """Whether its number votes, and its directory does not."""
+        return self._raft.me.id in self._raft.voters.ids and not self._raft.voters.has(self._raft.me)
+
+    def _reason_of_the_own_directory(self) -> str:
+        me, (voter,) = self._raft.me, [key for key in self._raft.voters.keys if key.id == self._raft.me.id]
+        return (
+            f"node {me.id} votes with the directory {text_of(voter.directory_id)}, and has {text_of(me.directory_id)}; start it with that one, "
+            f"or run `ottla cluster remove-controller {me.id}` and then `ottla cluster add-controller {me.id}`"
+        )
 
     def _is_led(self, now: float) -> bool:
         raft = self._raft
@@ -74,6 +100,8 @@ class Leaderless:
         others = voters.others(me)
         missing, elsewhere = self._silent(others), sorted(self._others.intersection(others))
         needed = f"{voters.majority} of the {len(voters)} voters are needed"
+        if self._is_apart:
+            return f"{needed}, and {self._reason_of_the_own_directory()}"
         if elsewhere:
             return (
                 f"{needed}, and {self._names(elsewhere)} has another directory than the one that votes; start it with that one, or "
