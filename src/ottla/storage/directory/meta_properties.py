@@ -66,7 +66,8 @@ class MetaProperties(Struct, frozen=True):
         if not (directory / FILE_NAME).exists():
             raise ConfigError(
                 f"{directory} has no {FILE_NAME}, so it is not known of which cluster it is: format it with "
-                "`ottla storage format -t CLUSTER_ID -c FILE`, with --no-initial-controllers where it is a broker's"
+                "`ottla storage format -t CLUSTER_ID -c FILE`, with --no-initial-controllers where it is a controller that others let in, also "
+                "one whose disk was lost"
             )
 
     @classmethod
@@ -100,18 +101,20 @@ class MetaProperties(Struct, frozen=True):
     def parse(cls, path: Path) -> MetaProperties:
         lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
         fields = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
-        if fields.get("version") != "1":
+        if fields.get("version", "1") != "1":
             raise ConfigError(
-                f"{path} has version {fields.get('version', 'none')}, expected 1: it is not from Ottla or Kafka ≥ 3.3 "
+                f"{path} has version {fields['version']}, expected 1: it is not from Ottla or Kafka ≥ 3.3 "
                 "in KRaft mode; choose another directory"
             )
         try:
+            if "version" not in fields:
+                raise ValueError("it has no version")
             if fields.get("directory.id"):
                 id_of(fields["directory.id"])
             return cls(int(fields["node.id"]), fields["cluster.id"], fields.get("directory.id", ""))
         except (KeyError, ValueError) as error:
             raise ConfigError(
-                f"{path} is damaged ({error!r}): restore node.id, cluster.id and directory.id by hand"
+                f"{path} is damaged ({error!r}): restore node.id, cluster.id, directory.id and version=1 by hand"
             ) from None
 
     def text(self) -> str:
