@@ -248,6 +248,7 @@ def test_an_address_may_be_an_ipv6_one() -> None:
         (("remove-controller", 1, "--yes"), "the only one that votes: stop it instead"),
         (("unregister", 7), "nobody can be asked here; add --yes"),
         (("unregister", 7, "--yes"), "no broker 7 is registered"),
+        (("unregister", 1, "--yes"), "broker 1 is running, and would end"),
     ],
 )
 def test_a_broker_that_is_a_cluster_of_its_own_keeps_its_members(

@@ -69,10 +69,13 @@ def remove_controller(
 def unregister(broker: int, agreed: bool, bootstrap_server: str, settings: tuple[str, ...]) -> None:
     """Strike a broker that is gone for good off the list. The copies that it had are gone with it."""
     with admin_at(bootstrap_server, settings) as admin:
+        if any(node.node_id == broker for node in admin.describe_cluster().nodes):
+            raise click.ClickException(RUNS.format(broker))
         ask(f"Shall broker {broker} be struck off? What has its only copy there is lost.", agreed=agreed)
         admin.unregister_broker(broker)
 
 
+RUNS = "broker {} is running, and would end: have others copy what only it has (cluster reassign), stop it, then strike it off"
 COPIES_NOT = (
     "no controller {} copies the metadata here; start it with controller.quorum.bootstrap.servers at this cluster first"
 )
