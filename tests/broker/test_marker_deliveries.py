@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from ottla.broker.coordinators.deliveries import Deliveries
 from ottla.broker.coordinators.end_markers import TransactionEnd

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace as changed
 from itertools import count
 from typing import Any
 
@@ -119,7 +118,7 @@ def forgets_prepared_transactions_on_restart() -> None:
         found = record.transaction if record else None
         if record is None or found is None or not found.state.is_prepared:
             return record
-        return record._replace(transaction=changed(found, state=done[found.state], partitions=frozenset()))
+        return record._replace(transaction=replace(found, state=done[found.state], partitions=frozenset()))
 
     COORDINATOR.CODING = replace(coding, decode=forgetful)
 

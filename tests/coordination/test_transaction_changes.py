@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from ottla.coordination.transactions.ending import completed, prepared
 from ottla.coordination.transactions.events import EndRequested, ProducerRequested

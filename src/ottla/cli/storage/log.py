@@ -7,7 +7,6 @@ Works on files, of Ottla or of Apache Kafka; needs no broker. The first two dist
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -358,7 +357,7 @@ def transaction_entry(key: bytes | None, value: bytes | None) -> Entry:
         None
         if transaction is None
         else {
-            **dataclasses.asdict(transaction),
+            **asdict(transaction),
             "state": transaction.state.name,
             "partitions": sorted(map(str, transaction.partitions)),
         }

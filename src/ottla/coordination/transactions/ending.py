@@ -5,7 +5,7 @@ Pure: from how the id stands to how it shall stand, or the error.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ottla.coordination.transactions.events import EndRequested
 from ottla.coordination.transactions.state import ENDS_V1, ENDS_V2, EndAction, TransactionState

@@ -5,7 +5,7 @@ Pure: from how the id stands to how it shall stand, or the error.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ottla.coordination.transactions.events import ProducerRequested
 from ottla.coordination.transactions.state import TransactionState

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from ottla.coordination.transactions.state import IDLE, PREVIOUS, TransactionState
 from ottla.model import TopicPartition
@@ -16,8 +16,7 @@ V2 = 2
 """`transaction.version` from which on each transaction has an epoch of its own (KIP-890)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
+class Transaction(Struct, frozen=True, kw_only=True):
     """A transactional id, its producer, and the transaction that is or was under way."""
 
     transactional_id: str
@@ -31,9 +30,9 @@ class Transaction:
     """The epoch before a bump that its producer asked for: it may ask again. Not kept in the log, as in Kafka."""
     timeout_ms: int
     state: TransactionState = TransactionState.EMPTY
-    partitions: frozenset[TopicPartition] = field(default=frozenset())
+    partitions: frozenset[TopicPartition] = frozenset()
     started_ms: int = -1
-    begun_at: float | None = field(default=None, compare=False)
+    begun_at: float | None = None
     """The moment that `started_ms` tells of, by the clock that never goes back; None where it was read from a log."""
     updated_ms: int
     version: int = 0

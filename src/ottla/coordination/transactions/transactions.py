@@ -7,7 +7,8 @@ says so by `MarkersWritten`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ottla.coordination.machine import Decision, Reply
 from ottla.coordination.transactions.ending import completed, prepared

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from ottla.coordination.groups.consumer.regular_expression import compiled
 from ottla.digests import mark
@@ -19,15 +20,14 @@ class TopicMetadata(NamedTuple):
     partitions: int
 
 
-@dataclass(frozen=True)
-class TopicImage:
+class TopicImage(Struct, frozen=True, eq=False):
     """Topics by name and by id. Another moment has another version."""
 
     version: int = 0
     topics: Mapping[str, TopicMetadata] = field(default_factory=dict)
-    _names: dict[UUID, str] = field(default_factory=dict, compare=False, repr=False)
-    _digests: dict[frozenset[str], int] = field(default_factory=dict, compare=False, repr=False)
-    _matches: dict[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
+    _names: dict[UUID, str] = field(default_factory=dict)
+    _digests: dict[frozenset[str], int] = field(default_factory=dict)
+    _matches: dict[str, frozenset[str]] = field(default_factory=dict)
     """What was worked out once, since every heartbeat asks for it again."""
 
     @classmethod
