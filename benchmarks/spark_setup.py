@@ -19,30 +19,37 @@ SPARK = "4.2.0"
 """The newest Spark of which the connector can be had."""
 
 
+PACKAGES = (
+    f"pyspark=={SPARK}",
+    "pyarrow>=17,<27",
+    "pandas>=2.2,<3",
+    "protobuf>=5.29,<8",
+    "click",
+    "rich",
+    "cramjam",
+    "crc32c",
+    "msgspec",
+    "pydantic",
+    "ruamel.yaml",
+    "urllib3",
+    "psycopg[binary]",
+    "deltalake",
+    "psutil",
+)
+
+
 def spark_python() -> Path:
-    """The Python of an environment with that Spark and what Ottla needs."""
+    """The Python of an environment with that Spark and what Ottla needs; one that lacks something is given it."""
     home = CACHE / "pyspark-4.2"
     python = home / "bin" / "python"
     done = home / "ready"
-    if not done.exists():
+    wanted = "\n".join(PACKAGES)
+    if not done.exists() or done.read_text(encoding="utf-8") != wanted:
         print(f"setting up pyspark {SPARK} in {home.relative_to(ROOT)}", file=sys.stderr)
-        venv.create(home, with_pip=True, clear=True)
-        wanted = [f"pyspark=={SPARK}", "pyarrow>=17,<27", "pandas>=2.2,<3", "protobuf>=5.29,<8"]
-        wanted += [
-            "click",
-            "rich",
-            "cramjam",
-            "crc32c",
-            "msgspec",
-            "pydantic",
-            "ruamel.yaml",
-            "urllib3",
-            "psycopg[binary]",
-            "deltalake",
-            "psutil",
-        ]
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
-        done.touch()
+        if not python.exists():
+            venv.create(home, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+        done.write_text(wanted, encoding="utf-8")
     return python
 
 
