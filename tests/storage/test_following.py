@@ -175,3 +175,14 @@ def test_an_epoch_whose_first_batches_were_compacted_is_kept_in_a_copy_that_begi
     log.close()
     assert follower(tmp_path, clean=True).epochs.entries == [(1, 3), (2, 20)]
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_epochs_whose_file_is_gone_are_found_in_the_batches_again(tmp_path: Path, clean: bool) -> None:
+    log = follower(tmp_path)
+    copy(log, placed(0, 1, bytes(1000)) + placed(1, 3, bytes(1000)))
+    copy(log, placed(2, 4, b"last"))
+    log.close()
+    (log.directory / "leader-epoch-checkpoint").unlink()
+    again = open_log(log.directory, SMALL, clean=clean, committed=0, recovery_point=3)
+    assert again.epochs.entries == [(1, 0), (3, 1), (4, 2)]

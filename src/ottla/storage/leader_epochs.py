@@ -40,14 +40,16 @@ class LeaderEpochs:
         except OSError as error:
             raise storage_error(f"cannot read {self._path}", error) from error
 
-    def load(self) -> Entries:
-        """The same; OSError where the disk does not give them."""
+    def load(self, *, all_is_read: bool = False) -> Entries:
+        """The same; OSError where the disk does not give them.
+
+        Where there is no file the batches are asked, unless recovery is about to read all of them: then nothing was flushed.
+        """
         if self._entries is None:
             saved = self._load()
-            # Where there is no file, nothing was flushed: recovery finds all of it.
             self._entries = []  # the batches are asked without epochs
             try:
-                true = [] if saved is None else self._true(saved)
+                true = [] if saved is None and all_is_read else self._true(saved or [])
             except BaseException:
                 self._entries = None
                 raise

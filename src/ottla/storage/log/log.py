@@ -434,7 +434,7 @@ class Log(LogEnd):
     def _recover(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
         """Check the segments that may not be whole on the disk."""
         unsure = self._list.number_of(recovery_point)
-        self.epochs.load()
+        self.epochs.load(all_is_read=recovery_point <= self.bases[0])
         found = begin_recovery(self.directory, self.segments, unsure, recovery_point, now_ms)
         loader = LogLoader(recovery_point, False, self.epochs, found, copied=self.replicated)
         self.end_offset, self.recovery = recover_from(self._list, unsure, loader)

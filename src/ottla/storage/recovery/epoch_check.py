@@ -19,6 +19,8 @@ from ottla.storage.segments.segment import Segment
 
 Entries = list[tuple[int, int]]
 """Epochs and the offsets at which they began."""
+NONE = -1
+"""The epoch of batches that no leader has stamped."""
 
 
 class Led(NamedTuple):
@@ -109,7 +111,7 @@ def found_epochs(segments: Sequence[Segment]) -> Entries:
     for number, segment in enumerate(segments):
         following = header_at(segments, segments[number + 1].base_offset) if number + 1 < len(segments) else None
         for header, after in with_next(segment, following):
-            later = not entries or header.leader_epoch > entries[-1][0]
+            later = header.leader_epoch > (entries[-1][0] if entries else NONE)
             if later and (after is None or after.leader_epoch >= header.leader_epoch):
                 entries.append((header.leader_epoch, header.base_offset))
     return entries
