@@ -270,7 +270,7 @@ def test_one_log_that_cannot_be_closed_does_not_keep_the_others_open(tmp_path: P
     for log in logs:
         append(log, b"a")
     (tmp_path / "t-1").rename(tmp_path / "gone")
-    with pytest.raises(KafkaError, match=r"KAFKA_STORAGE_ERROR: cannot close the log in .*t-1"):
+    with pytest.raises(KafkaError, match=r"KAFKA_STORAGE_ERROR: cannot flush the log in .*t-1"):
         directory.close()
     assert [log.closed for log in logs] == [True, False, True]
     assert not (tmp_path / ".kafka_cleanshutdown").exists()

@@ -384,7 +384,7 @@ class Log(LogEnd):
         if self.closed:
             return
         try:
-            self.segments[-1].seal()
+            self.segments[-1].complete()
             self._snapshots.write_last(self.end_offset, self.producers, self.size_bytes)
         except OSError as error:
             raise storage_error(f"cannot close the log in {self.directory}", error) from error

@@ -393,13 +393,17 @@ class Segment(SegmentEnd):
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
 
     def seal(self) -> None:
-        """Put the largest timestamp into the time index and write both: the segment is full, or is being closed."""
+        """Write the indexes of a segment that is full."""
+        self.complete()
+        if self.changed:
+            self.save_indexes(sync=False)
+
+    def complete(self) -> None:
+        """Put the largest timestamp into the time index: the segment is full, or is being closed. A flush writes it."""
         if self.times.maybe_append(self.max_timestamp, self.max_timestamp_offset):
             self.changed = True
-        if self.changed:
-            if self._torn:
-                self.cut_to_size()
-            self.save_indexes(sync=False)
+        if self.changed and self._torn:
+            self.cut_to_size()
 
     def latest(self) -> int:
         """The largest timestamp; -1 where there is none."""
