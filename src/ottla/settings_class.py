@@ -25,8 +25,7 @@ class Shape(NamedTuple):
     """What the shared methods need to know of a table."""
 
     defaults: dict[str, Any]
-    needed: tuple[str, ...]
-    """The settings that somebody has to say."""
+    """Of those settings that nobody has to say."""
     settings: tuple[str, ...]
     """All of them, in the order of their declaration."""
     beside: dict[str, Callable[[], Any]]
@@ -67,7 +66,6 @@ def looked_at(cls: Hashable) -> Shape:
     own = {name: value for name, value in found.items() if name not in apart}
     return Shape(
         {name: value for name, value in own.items() if value is not needed},
-        tuple(name for name, value in own.items() if value is needed),
         tuple(own),
         apart,
     )
@@ -82,7 +80,7 @@ def fill(self: Any, **said: Any) -> None:
     shape = shape_of(type(self))
     if unknown := said.keys() - shape.settings - shape.beside.keys():
         raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
-    if missing := set(shape.needed) - said.keys():
+    if missing := set(shape.settings) - shape.defaults.keys() - said.keys():
         raise TypeError(f"{type(self).__name__} needs {', '.join(sorted(missing))}")
     made = {name: make() for name, make in shape.beside.items() if name not in said}
     vars(self).update(shape.defaults | made | said)

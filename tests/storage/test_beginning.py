@@ -11,43 +11,17 @@ from unittest import mock
 
 import pytest
 
-from ottla.model import TopicPartition
 from ottla.storage import repair
 from ottla.storage.batches.damage import DamagedLogError
-from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.inspection.directory_check import find
-from ottla.storage.log import Log
-from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.beginning import deleted_before, note_deleted
-from tests.storage.batches import NOW, append, batch
+from tests.storage.batches import NOW, append
+from tests.storage.lost_files import filled, lose, opened
 from tests.storage.moments import every_moment
 
-FLIGHTS = TopicPartition("flights", 0)
-SMALL = LogConfig(segment_bytes=2 * len(batch(b"a")), retention_ms=-1)
 STARTS = "log-start-offset-checkpoint"
 DEEDS = {"append": 4, "delete": 3, "retain": 3, "checkpoint": 1, "cut": 1, "anew": 0.5, "restart": 1}
 """What moves a log's ends, and how often it does."""
-
-
-def opened(path: Path, **more: Any) -> tuple[DataDirectory, Log]:
-    directory = DataDirectory.open(path, node_id=1)
-    return directory, directory.open_log(FLIGHTS, SMALL, now_ms=NOW, **more)
-
-
-def filled(path: Path, *, clean: bool = False) -> Path:
-    """A directory with a log of three segments, two records in each; the folder of the log."""
-    directory, log = opened(path)
-    for _ in range(6):
-        append(log, b"a")
-    log.flush()
-    directory.checkpoint()
-    directory.close(clean=clean)
-    return log.directory
-
-
-def lose_first(folder: Path) -> None:
-    for path in folder.glob(f"{0:020d}.*"):
-        path.unlink()
 
 
 @pytest.mark.behaviour("B2")
@@ -55,7 +29,7 @@ def lose_first(folder: Path) -> None:
 def test_a_first_segment_that_is_gone_is_told_of_and_the_rest_is_served(
     tmp_path: Path, clean: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lose_first(filled(tmp_path, clean=clean))
+    lose(filled(tmp_path, 3, clean=clean), 0)
     for _ in range(2):  # it is not forgotten by a start
         caplog.clear()
         directory, log = opened(tmp_path)
@@ -74,7 +48,7 @@ def test_a_beginning_that_goes_before_the_first_checkpoint_is_missed_too(tmp_pat
     for _ in range(6):
         append(log, b"a")
     directory.close(clean=False)
-    lose_first(log.directory)
+    lose(log.directory, 0)
     (fault,) = (each for each in faults(tmp_path) if "nobody deleted them" in each.reason)
     assert fault.offset == 0
     log = opened(tmp_path)[1]
@@ -83,7 +57,7 @@ def test_a_beginning_that_goes_before_the_first_checkpoint_is_missed_too(tmp_pat
 
 @pytest.mark.parametrize("gone", [True, False])
 def test_of_a_log_that_is_older_than_the_files_that_tell_nothing_is_said(tmp_path: Path, gone: bool) -> None:
-    lose_first(filled(tmp_path))
+    lose(filled(tmp_path, 3), 0)
     for name in (STARTS, "recovery-point-offset-checkpoint"):
         (tmp_path / name).unlink()
         if not gone:
@@ -92,7 +66,7 @@ def test_of_a_log_that_is_older_than_the_files_that_tell_nothing_is_said(tmp_pat
 
 
 def test_whoever_deletes_the_records_that_are_gone_has_a_log_like_any_other(tmp_path: Path) -> None:
-    lose_first(filled(tmp_path))
+    lose(filled(tmp_path, 3), 0)
     directory, log = opened(tmp_path)
     log.advance_start(2)
     directory.checkpoint()
@@ -101,7 +75,7 @@ def test_whoever_deletes_the_records_that_are_gone_has_a_log_like_any_other(tmp_
 
 
 def test_it_is_told_by_verify_and_accepted_by_repair(tmp_path: Path) -> None:
-    lose_first(filled(tmp_path))
+    lose(filled(tmp_path, 3), 0)
     assert [fault.reason for fault in faults(tmp_path)] == [
         "offsets 0 to 1 are in no segment, and nobody deleted them: the log began at or below 0, and the first file that is left begins at 2"
     ]
@@ -116,7 +90,7 @@ def test_it_is_told_by_verify_and_accepted_by_repair(tmp_path: Path) -> None:
 
 def test_nothing_is_said_of_a_directory_whose_checkpoint_does_not_tell_of_all_logs(tmp_path: Path) -> None:
     """Kafka's tells of none from which nothing was deleted, and too late of those from which something was."""
-    lose_first(filled(tmp_path))
+    lose(filled(tmp_path, 3), 0)
     recovery = tmp_path / "recovery-point-offset-checkpoint"
     recovery.write_text("0\n2\nflights 0 6\nflights 1 0\n")
     (tmp_path / STARTS).write_text("0\n1\nflights 0 0\n")
@@ -126,7 +100,7 @@ def test_nothing_is_said_of_a_directory_whose_checkpoint_does_not_tell_of_all_lo
 
 
 def test_a_full_disk_does_not_keep_segments_from_going(tmp_path: Path) -> None:
-    filled(tmp_path)
+    filled(tmp_path, 3)
     _, log = opened(tmp_path)
     log.advance_start(4)
     real = os.open
@@ -148,7 +122,7 @@ def test_of_two_marks_the_later_counts_and_is_kept(tmp_path: Path) -> None:
 
 
 def test_what_was_deleted_before_a_kill_is_not_missed_after_it(tmp_path: Path) -> None:
-    filled(tmp_path)
+    filled(tmp_path, 3)
     directory, log = opened(tmp_path)
     log.advance_start(4)
     assert len(log.retain(NOW)) == 2

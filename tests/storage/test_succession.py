@@ -14,46 +14,21 @@ from unittest import mock
 
 import pytest
 
-from ottla.model import TopicPartition
 from ottla.storage import repair
 from ottla.storage.batches.damage import DamagedLogError
-from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.inspection.directory_check import find
 from ottla.storage.log import Log, durability
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments import succession
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.succession import FILE_NAME, Row, missing_segments, note, read
-from tests.storage.batches import NOW, append, batch, sized
+from tests.storage.batches import NOW, append, sized
 from tests.storage.compacting import compact, put
+from tests.storage.lost_files import SMALL, filled, lose, opened
 from tests.storage.moments import Inodes, every_moment
 from tests.storage.producing import end, send
 
-FLIGHTS = TopicPartition("flights", 0)
-SMALL = LogConfig(segment_bytes=2 * len(batch(b"a")), retention_ms=-1)
 TABLE = LogConfig(segment_bytes=140, retention_ms=-1, cleanup_policy=("compact", "delete"), delete_retention_ms=0)
-
-
-def opened(path: Path, config: LogConfig = SMALL, **more: Any) -> tuple[DataDirectory, Log]:
-    directory = DataDirectory.open(path, node_id=1)
-    return directory, directory.open_log(FLIGHTS, config, now_ms=NOW, **more)
-
-
-def filled(path: Path, *, clean: bool = False) -> Path:
-    """A directory with a log of five segments, two records in each; the folder of the log."""
-    directory, log = opened(path)
-    for _ in range(10):
-        append(log, b"a")
-    log.flush()
-    directory.checkpoint()
-    directory.close(clean=clean)
-    return log.directory
-
-
-def lose(folder: Path, *bases: int) -> None:
-    for base in bases:
-        for path in folder.glob(f"{base:020d}.*"):
-            path.unlink()
 
 
 def faults(path: Path) -> list[Any]:
@@ -66,7 +41,7 @@ def faults(path: Path) -> list[Any]:
 def test_a_segment_that_is_gone_is_told_of_and_the_rest_is_served(
     tmp_path: Path, clean: bool, compacted: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lose(filled(tmp_path, clean=clean), 4)
+    lose(filled(tmp_path, 5, clean=clean), 4)
     if compacted:
         (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\nflights 0 8\n")
     for _ in range(2):  # it is not forgotten by a start
@@ -102,14 +77,14 @@ def test_who_reads_behind_the_last_batch_that_compaction_left_meets_the_hole_too
 
 
 def test_two_neighbours_that_are_gone_are_one_hole(tmp_path: Path) -> None:
-    folder = filled(tmp_path)
+    folder = filled(tmp_path, 5)
     lose(folder, 2, 4)
     (missing,) = missing_segments(folder)
     assert (missing.base_offset, missing.first_offset, missing.next_offset) == (0, 2, 6)
 
 
 def test_it_is_told_by_verify_and_accepted_by_repair(tmp_path: Path) -> None:
-    lose(filled(tmp_path), 4)
+    lose(filled(tmp_path, 5), 4)
     (fault,) = faults(tmp_path)
     assert (fault.offset, fault.file.name) == (4, f"{2:020d}.log")
     assert "the segment that began at 4 is gone" in fault.reason
@@ -123,7 +98,7 @@ def test_it_is_told_by_verify_and_accepted_by_repair(tmp_path: Path) -> None:
 
 
 def test_whoever_deletes_what_lies_before_has_a_log_like_any_other(tmp_path: Path) -> None:
-    lose(filled(tmp_path), 4)
+    lose(filled(tmp_path, 5), 4)
     directory, log = opened(tmp_path)
     log.advance_start(6)
     assert [segment.base_offset for segment in log.retain(NOW)] == [0, 2]
@@ -186,7 +161,7 @@ def foreign_cleaning(folder: Path, first: int, *others: int) -> None:
 
 @pytest.mark.parametrize("apart_ms", [0, 50])
 def test_what_another_broker_has_cleaned_away_is_not_missed(tmp_path: Path, apart_ms: int) -> None:
-    folder = filled(tmp_path, clean=True)
+    folder = filled(tmp_path, 5, clean=True)
     set_times(folder, apart_ms)
     renote(folder)
     foreign_cleaning(folder, 2, 4, 6)
@@ -208,7 +183,7 @@ def renote(folder: Path) -> None:
 def test_a_copy_of_the_directory_misses_a_segment_where_its_files_kept_their_times(
     tmp_path: Path, copy: Callable[[str, str], object], told: bool
 ) -> None:
-    folder = filled(tmp_path / "data")
+    folder = filled(tmp_path / "data", 5)
     set_times(folder, 10_000)
     renote(folder)
     shutil.copytree(folder, tmp_path / "flights-0", copy_function=copy)
@@ -217,7 +192,7 @@ def test_a_copy_of_the_directory_misses_a_segment_where_its_files_kept_their_tim
 
 
 def test_of_a_log_of_which_nothing_is_noted_nothing_is_said_and_the_next_flush_notes_it(tmp_path: Path) -> None:
-    folder = filled(tmp_path)
+    folder = filled(tmp_path, 5)
     (folder / FILE_NAME).unlink()
     lose(folder, 4)
     directory, log = opened(tmp_path)
@@ -230,7 +205,7 @@ def test_of_a_log_of_which_nothing_is_noted_nothing_is_said_and_the_next_flush_n
 
 
 def test_no_damage_of_the_note_is_taken_for_damage_of_the_log(tmp_path: Path) -> None:
-    folder = filled(tmp_path)
+    folder = filled(tmp_path, 5)
     whole = (folder / FILE_NAME).read_bytes()
     for place in range(len(whole)):
         (folder / FILE_NAME).write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from ottla.broker.figures import COUNTER, GAUGE
 from ottla.coordination.telemetry.pushed_metrics import PushedMetrics, Series, Value
 from ottla.coordination.telemetry.subscription import Client
 from ottla.protocol.metrics_data import Attributes
@@ -17,7 +18,6 @@ TOLD_BY_CLIENTS = "kafka_client_telemetry_"
 KAFKAS = "org.apache.kafka."
 """How the names begin that clients of Kafka give their metrics."""
 NO_NAME = re.compile(r"[^a-zA-Z0-9_]")
-GAUGE, COUNTER = "gauge", "counter"
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 Taken = list[tuple[Client, dict[Series, Value]]]
 

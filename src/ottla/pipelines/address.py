@@ -7,6 +7,12 @@ from urllib.parse import urlsplit
 HIGHEST_PORT = 65535
 
 
+def check_port(url: str) -> None:
+    """ValueError where a port of an address can be none."""
+    if (port := wrong_port(url)) is not None:
+        raise ValueError(f"port {port!r} is none, which is a number up to {HIGHEST_PORT}; correct it")
+
+
 def wrong_port(url: str) -> str | None:
     """The first port of an address that can be none; None where all can, or are not known yet."""
     host = urlsplit(url).netloc.rpartition("@")[2] if "://" in url and "${" not in url else ""

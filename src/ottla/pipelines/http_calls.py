@@ -10,7 +10,7 @@ import urllib3
 from pydantic import AfterValidator
 
 from ottla.errors import OttlaError
-from ottla.pipelines.address import HIGHEST_PORT, shown, wrong_port
+from ottla.pipelines.address import check_port, shown
 
 TRIES = 3
 PASSING = (429, 502, 503, 504)
@@ -25,8 +25,7 @@ def web_address(text: str) -> str:
     """ValueError for what is no address."""
     if not text.startswith(("http://", "https://", "${")):
         raise ValueError(f"{text!r} is no address of the web; write such as `https://host/path`")
-    if (port := wrong_port(text)) is not None:
-        raise ValueError(f"port {port!r} is none, which is a number up to {HIGHEST_PORT}; correct it")
+    check_port(text)
     return text
 
 

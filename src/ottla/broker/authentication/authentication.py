@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ottla.broker.authentication.delegation_tokens import DelegationTokens
 from ottla.broker.authentication.listener_security import ListenerSecurity
@@ -36,7 +36,6 @@ from ottla.protocol.sentences import shown
 
 if TYPE_CHECKING:
     from ottla.broker.authentication.token_keys import TokenKeys
-    from ottla.protocol.sasl.oauthbearer_server import OAuthBearerServerConversation
 
 log = logging.getLogger(__name__)
 
@@ -294,9 +293,11 @@ class Authentication:
             self._accept(connection, login, Accepted(user, until_ms=ends * 1000), reply)
 
     def _refuse_token(self, login: Login, reason: str, reply: Reply) -> None:
-        talk = cast("OAuthBearerServerConversation", login.talk)
+        from ottla.protocol.sasl.oauthbearer_server import OAuthBearerServerConversation
+
+        assert isinstance(login.talk, OAuthBearerServerConversation)
         login.state = LoginState.TALKING  # the client has a last word
-        reply(LoginAnswer(auth_bytes=talk.refuse(reason)))
+        reply(LoginAnswer(auth_bytes=login.talk.refuse(reason)))
 
     def _accept(self, connection: Connection, login: Login, accepted: Accepted, reply: Reply) -> None:
         if login.user is not None and login.user != accepted.user:

@@ -13,6 +13,7 @@ from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.member import ConsumerMember, MemberState, TopicIdPartition
 from ottla.coordination.groups.events import AlarmName
+from ottla.errors import few_of
 
 MOST_MEMBERS = 60
 MOST_NAMED = 4
@@ -92,5 +93,4 @@ def consumer_wait(group: ConsumerGroup, member: ConsumerMember, named: Named) ->
 
 def some(texts: list[str]) -> str:
     """The first few of them."""
-    rest = len(texts) - MOST_NAMED
-    return ", ".join(texts[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    return few_of(texts, MOST_NAMED)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ottla.errors import few_of
+
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 COLUMNS = ("LEVEL", "CHECK", "SEEN", "REMEDY")
 MOST_NAMES = 5
@@ -34,9 +36,7 @@ def problem(check: str, seen: str, remedy: str) -> Finding:
 
 def few(names: Iterable[str]) -> str:
     """The first MOST_NAMES, and how many more there are."""
-    listed = list(names)
-    more = len(listed) - MOST_NAMES
-    return ", ".join(listed[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return few_of(list(names), MOST_NAMES)
 
 
 def counted(count: int, noun: str, plural: str = "s") -> str:

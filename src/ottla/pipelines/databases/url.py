@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 
 from ottla.config import unknown
 from ottla.errors import ConfigError
-from ottla.pipelines.address import HIGHEST_PORT, wrong_port
+from ottla.pipelines.address import check_port
 from ottla.pipelines.databases.database import Database
 
 SCHEMES = ("sqlite", "postgresql", "mysql")
@@ -37,8 +37,8 @@ def known_address(text: str) -> str:
             scheme = scheme_of(text)
         except ConfigError as error:
             raise ValueError(str(error)) from None
-        if scheme != "sqlite" and (port := wrong_port(text)) is not None:
-            raise ValueError(f"port {port!r} is none, which is a number up to {HIGHEST_PORT}; correct it")
+        if scheme != "sqlite":
+            check_port(text)
     return text
 
 

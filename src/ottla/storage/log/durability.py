@@ -79,9 +79,8 @@ class Durability:
 
     def _note_succession(self) -> None:
         rows = dict(self._rows())
-        present = set(
-            self._list.segments
-        )  # asked after their files: what has another in its place by now is none of them
+        # Asked after their files: what has another in its place by now is none of them.
+        present = set(self._list.segments)
         note(self._list.directory, (row for segment, row in rows.items() if segment in present), self._list.bases)
 
     def _rows(self) -> Iterator[tuple[Segment, Row]]:

@@ -57,7 +57,7 @@ def copy_named(asked: Any, made: Any, name: str) -> None:
 
 def asked_in(asked: Any, name: str) -> Sequence[Any]:
     """What stands in the request for a sequence in the answer: what is called alike, or the first that has anything."""
-    if isinstance(asked, str) or not isinstance(asked, Struct):
+    if not isinstance(asked, Struct):
         return ()
     there = asdict(asked)
     lists = {key: value for key, value in there.items() if isinstance(value, list | tuple) and value}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ottla.coordination.groups.classic.subscription import subscribed_topics
+from ottla.errors import few_of
 
 Protocols = tuple[tuple[str, bytes], ...]
 """Names and metadata of what a member can do, the preferred one first."""
@@ -59,8 +60,7 @@ class ClassicMember:
 
 def listed(members: Sequence[str], most: int = 10) -> str:
     """Some ids for a person."""
-    more = f" and {len(members) - most} more" if len(members) > most else ""
-    return ", ".join(members[:most]) + more
+    return few_of(members, most)
 
 
 def as_named(member_id: str, instance_id: str | None) -> str:
