@@ -124,12 +124,16 @@ def options_of_drivers() -> str:
 
 @pytest.fixture(scope="session")
 def fresh_topic() -> NewTopicName:
-    """Makes a topic of one partition at an address and returns its name, which nobody has used."""
+    """Makes a topic of one partition at an address and returns its name, which nobody has used.
+
+    Apache Kafka's controller answers before its broker has heard: the topic is there once the broker says so.
+    """
 
     def make(address: str) -> str:
         name = f"topic-{uuid.uuid4().hex[:8]}"
         with Admin(bootstrap_servers=address) as admin:
             admin.create_topics([NewTopic(name, num_partitions=1)])
+            wait_for(lambda: name in admin.list_topics(), f"{name} is there")
         return name
 
     return make
