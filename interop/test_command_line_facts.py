@@ -124,6 +124,7 @@ def test_the_same_copies_are_on_the_disks(both: Both, topic: str) -> None:
     ]
     mine = both.ours("cluster", "log-dirs", "--topic", topic)
     assert len(mine) == 3
+    assert {row.pop("topic") for row in mine} == {topic}
     assert sorted(tuple(row.values()) for row in mine) == sorted(theirs)
 
 

@@ -13,8 +13,9 @@ from ottla import Admin
 from ottla.cli.clusters.disks import human
 from ottla.cli.clusters.members import COPIES_NOT, directory_of, left_by, place_of
 from ottla.cli.clusters.quorum import ago
-from ottla.cli.clusters.rows import broker_rows, partition_rows, totals_of
+from ottla.cli.clusters.rows import PARTITIONS, broker_rows, partition_rows, totals_of
 from ottla.cli.main import main
+from ottla.cli.tables import aligned, objects
 from ottla.client.admin import NewTopic, QuorumInfo, QuorumReplicaState
 from ottla.model import Node, PartitionInfo
 
@@ -72,8 +73,16 @@ def test_who_leads_and_who_is_behind_is_counted_for_each_broker() -> None:
     assert rows == [(1, "a:9", None, 3, 2, 3, 0), (2, "b:9", "east", 0, 1, 2, 0), (3, "(away)", None, 0, 1, 2, 1)]
 
 
+def test_a_partition_in_json_is_its_topic_and_its_number() -> None:
+    worst, *_ = objects(PARTITIONS, partition_rows(ILL))
+    assert worst == {
+        "topic": "orders", "partition": 3, "leader": None, "replicas": (3,), "isr": (3,), "state": "no leader"
+    }  # fmt: skip
+    assert aligned(PARTITIONS, partition_rows(ILL)).splitlines()[1].split()[0] == "orders-3"
+
+
 def test_the_worst_partitions_come_first() -> None:
-    assert [(row[0], row[4]) for row in partition_rows(ILL)] == [
+    assert [(str(row[0]), row[4]) for row in partition_rows(ILL)] == [
         ("orders-3", "no leader"),
         ("orders-2", "under-replicated"),
         ("orders-1", "not the preferred leader"),
@@ -86,7 +95,7 @@ def test_directories_and_copies_have_sizes(run: Run, orders: str) -> None:
     (directory,) = json.loads(run("log-dirs", "--json")[1])
     assert (directory["broker"], directory["copies"] >= 2, directory["total"] > 0) == (1, True, True)
     copies = json.loads(run("log-dirs", "--topic", orders, "--json")[1])
-    assert [(row["partition"], row["size"]) for row in copies] == [(f"{orders}-0", 0), (f"{orders}-1", 0)]
+    assert [(row["topic"], row["partition"], row["size"]) for row in copies] == [(orders, 0, 0), (orders, 1, 0)]
     assert run("log-dirs")[1].splitlines()[0].split()[:3] == ["BROKER", "DIRECTORY", "COPIES"]
     assert run("log-dirs", "--topic", f"no-{orders}")[0] == 1
 

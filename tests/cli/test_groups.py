@@ -118,6 +118,11 @@ def test_members_and_state_are_shown(run: Ottla, member: Consumer, group: str, f
     assert state == [group, run.address, "(1)", "range", "Stable", "1"]
 
 
+def test_an_assignor_that_there_is_not_is_null(run: Ottla, left: str) -> None:
+    (state,) = json.loads(run("groups", "describe", left, "--state", "--json"))
+    assert (state["assignment_strategy"], state["state"]) == (None, "Empty")
+
+
 def test_all_groups_are_described(run: Ottla, left: str) -> None:
     assert left in [row[0] for row in run.rows("groups", "describe", "--all-groups")]
 

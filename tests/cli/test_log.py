@@ -128,9 +128,12 @@ def test_a_log_is_verified_while_a_broker_writes_to_it(tmp_path: Path) -> None:
 
 def test_mistakes_are_one_sentence(data: Path, tmp_path: Path) -> None:
     assert ottla("log", "verify", tmp_path / "no").sentence == f"{tmp_path / 'no'}: No such file or directory"
-    assert ottla("log", "dump", tmp_path / "no.log").sentence == f"{tmp_path / 'no.log'}: No such file or directory"
+    missing = ottla("log", "dump", tmp_path / "no.log")
+    assert (missing.out, missing.sentence) == ("", f"{tmp_path / 'no.log'}: No such file or directory")
     (tmp_path / "notes.txt").write_text("a")
-    assert "is not a file of a log" in ottla("log", "dump", tmp_path / "notes.txt").sentence
+    other = ottla("log", "dump", tmp_path / "notes.txt")
+    assert other.out == ""
+    assert "is not a file of a log" in other.sentence
     nothing = ottla("log", "verify", tmp_path)
     assert "holds no logs" in nothing.sentence
     assert nothing.status == 2

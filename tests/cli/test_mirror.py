@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ottla import Broker, Producer
+from ottla.free_ports import free_port
 from tests.cli.conftest import ottla, start
 from tests.patience import eventually
 
@@ -83,3 +85,14 @@ def test_a_cluster_is_not_carried_onto_itself(address: str) -> None:
     ended = ottla("mirror", "--source-server", address, "--target-server", address, "--once")
     assert (ended.status, ended.out) == (1, "")
     assert "topics would be carried onto themselves; give the target's topics a prefix" in ended.sentence
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_side_that_is_not_reached_is_named_after_five_seconds(address: str, side: str) -> None:
+    nowhere = f"127.0.0.1:{free_port()}"
+    source, target = (nowhere, address) if side == "source" else (address, nowhere)
+    began = time.monotonic()
+    ended = ottla("mirror", "--source-server", source, "--target-server", target, "--once")
+    assert time.monotonic() - began < 20, "an admin would have waited a minute"
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.sentence.startswith(f"the {side} was not reached: no Kafka broker answered within 5000 ms")

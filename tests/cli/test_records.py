@@ -204,7 +204,7 @@ def test_records_are_deleted_after_asking(run: Run, orders: str, address: str) -
     assert err.endswith("ottla: nothing was done: nobody can be asked here; add --yes to do it\n")
     assert len(consumed(run, orders, "--from-beginning", "--exit")) == 8
     status, out, _ = run("records", "delete", f"{orders}:0", "--before-time", 1_700_000_003_000, "--yes", "--json")
-    assert (status, json.loads(out)) == (0, [{"partition": f"{orders}-0", "low_watermark": 3}])
+    assert (status, json.loads(out)) == (0, [{"topic": orders, "partition": 0, "low_watermark": 3}])
     with Admin(bootstrap_servers=address) as admin:
         assert admin.list_offsets({TopicPartition(orders, 0): -2})[TopicPartition(orders, 0)].offset == 3
     assert run("records", "delete", orders, "--all", "--yes")[0] == 0

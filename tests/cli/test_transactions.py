@@ -10,6 +10,7 @@ import pytest
 
 from ottla import Admin, Broker, NewTopic
 from ottla.cli.main import main
+from ottla.cli.transactions import STATES
 from tests.broker.wire import Wire, produce
 from tests.storage.producing import produced
 
@@ -95,9 +96,19 @@ def test_what_is_not_there_is_named(servers: str, under_way: str, capsys: Captur
             ["abort", "t", "--partition", "0", "--start-offset", "5"],
             "no transaction that is open in t-0 begins at offset 5",
         ),
-        (["list", "--state", "Asleep"], "knows no state 'Asleep'"),
     ):
         assert main(["transactions", *words, "--bootstrap-server", servers]) == 1
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
         assert told in err
+
+
+def test_a_state_that_is_none_is_answered_with_those_there_are(servers: str, under_way: str, capsys: Captured) -> None:
+    assert main(["transactions", "list", "--state", "Asleep", "--bootstrap-server", servers]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "unknown state 'Asleep'" in err
+    assert "there are Empty, Ongoing, PrepareCommit" in err
+    for state in STATES:
+        assert main(["transactions", "list", "--state", state.lower(), "--bootstrap-server", servers]) == 0
+        assert ("Ongoing" in capsys.readouterr().out) is (state == "Ongoing")

@@ -6,7 +6,7 @@ What a setting is called, and whether a value fits, is the business of the setti
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from ottla.cli.contexts.choice import CONTEXT_VARIABLE, chosen_context, completed
+from ottla.config import unknown
 from ottla.errors import ConfigError, NotYetError
 from ottla.properties import read_properties
 
@@ -197,6 +198,14 @@ def of_an_admin(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     known = {option.name for option in options_of(AdminConfig)}
     return {name: value for name, value in understood(settings).items() if name.replace("_", ".") in known}
+
+
+def known_name(what: str, text: str, names: Sequence[str]) -> str:
+    """The one of the names that a text is but for small and large letters."""
+    for name in names:
+        if name.lower() == text.lower():
+            return name
+    raise senseless(f"{unknown(what, text, names)}; there are {', '.join(names)}")
 
 
 @contextmanager

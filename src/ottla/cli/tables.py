@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
+from ottla.model import TopicPartition
+
 
 def cell_text(cell: Any) -> str:
     """A cell; what is not there is a dash, and what is several has commas between."""
-    if isinstance(cell, tuple):
+    if isinstance(cell, tuple) and not isinstance(cell, TopicPartition):
         return ",".join(map(str, cell)) or "-"
     return "-" if cell is None or cell == "" else str(cell)
 
@@ -33,8 +35,16 @@ def key_of(column: str) -> str:
 
 
 def objects(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    """A partition is its `topic` and its `partition`, wherever it stands, under one heading or two."""
     keys = [key_of(column) for column in columns]
-    return [dict(zip(keys, row, strict=True)) for row in rows]
+    return [
+        {name: value for key, cell in zip(keys, row, strict=True) for name, value in fields_of(key, cell)}
+        for row in rows
+    ]
+
+
+def fields_of(key: str, cell: Any) -> Iterable[tuple[str, Any]]:
+    return cell._asdict().items() if isinstance(cell, TopicPartition) else ((key, cell),)
 
 
 def as_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

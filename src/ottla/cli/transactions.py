@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
+from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, known_name, senseless, settings_option
 from ottla.cli.tables import show
 from ottla.cli.topics import admin_at
 from ottla.cli.verbs import Verbs
@@ -49,6 +49,17 @@ HANGING = (
 )
 LONGEST_MINUTES = 15
 """The longest that a broker lets a transaction last unless `transaction.max.timeout.ms` says otherwise."""
+STATES = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "PrepareEpochFence",
+    "Dead",
+)
+"""By Kafka's names, those too that a broker of Ottla has no use for."""
 UNDER_WAY = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 
 
@@ -73,6 +84,7 @@ def list_transactions(
     settings: tuple[str, ...],
 ) -> None:
     """Print all transactional ids."""
+    states = tuple(known_name("state", each, STATES) for each in states)
     longer = -1 if duration_filter is None else duration_filter
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.list_transactions(

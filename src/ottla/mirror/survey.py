@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ottla.errors import ConfigError, KafkaError, TopicAlreadyExistsError
+from ottla.errors import ConfigError, KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 from ottla.mirror.group_plan import GroupPlan, plan_group
 from ottla.mirror.ledger import Ledger, Read
 from ottla.mirror.selection import LEDGERS, fits
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ottla.client.admin import Admin
 
 SET_BY_SOMEBODY = "DYNAMIC_TOPIC_CONFIG"
+REACHED_SECONDS = 5.0
+"""How long a cluster may be silent at first."""
 DEFAULT = "source"
 """The name of a mirror whose source has no id."""
 
@@ -31,7 +33,7 @@ class Survey:
 
     def name(self) -> str:
         """Who this mirror is; refuses to carry a cluster's topics onto themselves."""
-        source, target = (admin.describe_cluster().cluster_id for admin in (self._source, self._target))
+        source, target = id_of("source", self._source), id_of("target", self._target)
         if source is not None and source == target and not self._settings.selection.prefix:
             raise ConfigError(
                 f"source and target are the same cluster {source!r}, and topics would be carried onto themselves; "
@@ -104,6 +106,14 @@ class Survey:
                     raise
                 return None  # a member has come meanwhile
         return plan
+
+
+def id_of(side: str, admin: Admin) -> str | None:
+    """The id of a cluster, which is asked first; one that is silent is named."""
+    try:
+        return admin.describe_cluster(REACHED_SECONDS).cluster_id
+    except KafkaTimeoutError as error:
+        raise KafkaTimeoutError(f"the {side} was not reached: {error}") from error
 
 
 def shapes(admin: Admin, names: list[str]) -> dict[str, TopicShape]:

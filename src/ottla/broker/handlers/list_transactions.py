@@ -13,7 +13,8 @@ from ottla.protocol.acl import ResourceType
 from ottla.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from ottla.protocol.messages.list_transactions import TransactionState as ListedTransaction
 
-TITLES = {state.title for state in TransactionState}
+TITLES = {state.title for state in TransactionState} | {"PrepareEpochFence", "Dead"}
+"""Kafka's names; the last two are those of states in which no transaction of ours is."""
 
 
 def handle(node: BrokerNode, call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:

@@ -33,13 +33,14 @@ def named_directories(plan: Mapping[TopicPartition, Move]) -> dict[tuple[TopicPa
 def move_directories(admin: Admin, wanted: Wanted, *, agreed: bool, in_json: bool) -> list[tuple[object, ...]]:
     """Have copies moved to these directories, and say which; a broker that has none yet is told where it is to make it."""
     from ottla.client.admin import TopicPartitionReplica
+    from ottla.model import TopicPartition
 
     replicas = {TopicPartitionReplica(*tp, broker): directory for (tp, broker), directory in wanted.items()}
     if not replicas:
         return []
     now = admin.describe_replica_log_dirs(replicas)
     rows: list[tuple[object, ...]] = [
-        (f"{each.topic}-{each.partition}", each.broker_id, now[each].current_replica_log_dir, to)
+        (TopicPartition(each.topic, each.partition), each.broker_id, now[each].current_replica_log_dir, to)
         for each, to in sorted(replicas.items())
         if to != (now[each].future_replica_log_dir or now[each].current_replica_log_dir)
     ]

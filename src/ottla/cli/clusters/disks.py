@@ -65,7 +65,7 @@ def copy_rows(
     """A row for each copy of these topics."""
     wanted = set(topics)
     copies = [
-        (copy.size, str(tp), broker, copy, path)
+        (copy.size, tp, broker, copy, path)
         for broker, directories in found.items()
         for path, directory in directories.items()
         for tp, copy in directory.replica_infos.items()

@@ -61,7 +61,7 @@ def elect(
     if not elected:
         click.echo("nobody was elected: it is so already", err=True)
     if elected or in_json:
-        show(("PARTITION", "LEADER"), [(str(tp), leaders[tp]) for tp in elected], in_json=in_json)
+        show(("PARTITION", "LEADER"), [(tp, leaders[tp]) for tp in elected], in_json=in_json)
 
 
 @click.command()
@@ -115,12 +115,12 @@ def reassign(
         if not changed and not moved:
             click.echo("nothing is to be moved: it is so already", err=True)
         elif changed:
-            shown = [(str(tp), now[tp], target or "(stop)") for tp, target in sorted_plan(changed)]
+            shown = [(tp, now[tp], target or "(stop)") for tp, target in sorted_plan(changed)]
             click.echo(aligned(PLAN, shown), err=in_json)
             ask("Begin?" if not cancel else "Stop these moves?", agreed=agreed)
             admin.alter_partition_reassignments(changed)
     if in_json:
-        show(PLAN, [(str(tp), now[tp], target) for tp, target in sorted_plan(changed)], in_json=True)
+        show(PLAN, [(tp, now[tp], target) for tp, target in sorted_plan(changed)], in_json=True)
 
 
 @click.command()
@@ -131,7 +131,7 @@ def reassignments(bootstrap_server: str, in_json: bool, settings: tuple[str, ...
     """Print the moves that are under way."""
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.list_partition_reassignments()
-    rows = [(str(tp), m.replicas, m.adding_replicas, m.removing_replicas) for tp, m in sorted(found.items())]
+    rows = [(tp, m.replicas, m.adding_replicas, m.removing_replicas) for tp, m in sorted(found.items())]
     if rows or in_json:
         show(UNDER_WAY, rows, in_json=in_json)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ottla.model import Node, PartitionInfo
+from ottla.model import Node, PartitionInfo, TopicPartition
 
 BROKERS = ("BROKER", "ADDRESS", "RACK", "LEADS", "PREFERRED", "COPIES", "BEHIND")
 PARTITIONS = ("PARTITION", "LEADER", "REPLICAS", "ISR", "STATE")
@@ -66,7 +66,13 @@ def partition_rows(partitions: Iterable[PartitionInfo]) -> list[tuple[object, ..
     ill = [(state, p) for p in partitions if (state := state_of(p)) is not None]
     ill.sort(key=lambda pair: (order.index(pair[0]), pair[1].topic, pair[1].partition))
     return [
-        (f"{p.topic}-{p.partition}", p.leader if p.leader >= 0 else None, p.replicas, p.in_sync_replicas, state)
+        (
+            TopicPartition(p.topic, p.partition),
+            p.leader if p.leader >= 0 else None,
+            p.replicas,
+            p.in_sync_replicas,
+            state,
+        )
         for state, p in ill
     ]
 

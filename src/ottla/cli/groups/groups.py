@@ -9,10 +9,10 @@ import click
 
 from ottla.cli.consent import ask_at_terminal, yes_option
 from ottla.cli.groups import rows as rows_of
-from ottla.cli.groups.kinds import STATES, TOOLS, TYPES, kinds_told, known_name, of_consumers
+from ottla.cli.groups.kinds import STATES, TOOLS, TYPES, kinds_told, of_consumers
 from ottla.cli.groups.reset import reset_offsets
 from ottla.cli.groups.watch import watch
-from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
+from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, known_name, senseless, settings_option
 from ottla.cli.tables import aligned, show
 from ottla.cli.topics import admin_at
 from ottla.cli.verbs import Verbs

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.options import senseless
-from ottla.config import unknown
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 
 if TYPE_CHECKING:
@@ -29,14 +27,6 @@ STATES = (
 TYPES = ("classic", "consumer", "share", "streams")
 """What groups can be, of all kinds and by Kafka's names: brokers answer nothing for a name that they do not know."""
 TOOLS = {"share": "kafka-share-groups", "streams": "kafka-streams-groups"}
-
-
-def known_name(what: str, text: str, names: Sequence[str]) -> str:
-    """The one of the names that a text is but for small and large letters."""
-    for name in names:
-        if name.lower() == text.lower():
-            return name
-    raise senseless(f"{unknown(what, text, names)}; there are {', '.join(names)}")
 
 
 def of_consumers(found: Sequence[GroupListing]) -> list[GroupListing]:

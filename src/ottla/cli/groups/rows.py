@@ -84,7 +84,7 @@ def state_row(group: ConsumerGroupDescription, *, verbose: bool = False) -> Row:
     """The group in one row."""
     where = f"{group.coordinator} ({group.coordinator.node_id})"
     epochs = (group.group_epoch, group.target_assignment_epoch) if verbose else ()
-    return (group.group_id, where, group.partition_assignor, group.state, *epochs, len(group.members))
+    return (group.group_id, where, group.partition_assignor or None, group.state, *epochs, len(group.members))
 
 
 def listed(partitions: Iterable[TopicPartition]) -> str:

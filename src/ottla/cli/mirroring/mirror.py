@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -71,6 +72,8 @@ def mirror(in_json: bool, **given: Any) -> None:
     from ottla.mirror import Mirror
 
     settings = settings_of(given)
+    if settings.once:  # the error that ends it tells what a warning would tell before it
+        logging.getLogger("ottla").setLevel(logging.ERROR)
     with MirrorLines() as lines:
         work = Mirror(settings, tell=lines.tell, show=lines.show)
         with stopped_by_signals(work.stop):

@@ -53,12 +53,12 @@ def delete(
         if not plan:
             click.echo("nothing is to be deleted: no record is before that", err=True)
         else:
-            rows = [(str(tp), *numbers, numbers[2] - numbers[0]) for tp, numbers in plan.items()]
+            rows = [(tp, *numbers, numbers[2] - numbers[0]) for tp, numbers in plan.items()]
             click.echo(aligned(PLAN, rows), err=True)
             ask("Delete them for good?", agreed=agreed)
         low = admin.delete_records({tp: numbers[2] for tp, numbers in plan.items()}) if plan else {}
     if plan or in_json:
-        show(DONE, [(str(tp), low[tp]) for tp in sorted(low)], in_json=in_json)
+        show(DONE, [(tp, low[tp]) for tp in sorted(low)], in_json=in_json)
 
 
 def plan_of(

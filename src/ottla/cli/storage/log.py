@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -82,9 +83,11 @@ def dump(
     for path in files_of(paths):
         shown = print_data_log or forced is not None
         render = renderer(forced or path.absolute().parent.name.rpartition("-")[0]) if shown else sizes_only
+        entries = entries_of(path, render if shown or deep_iteration else None)
+        begun = list(islice(entries, 1))  # a file that is not there, or none of a log, is said so and nothing before
         if not as_json:
             click.echo(f"Dumping {path}")
-        for entry in entries_of(path, render if shown or deep_iteration else None):
+        for entry in chain(begun, entries):
             damaged |= entry.get("isvalid") is False or "error" in entry
             click.echo(json.dumps({"file": str(path), **entry}, default=plain) if as_json else line_of(entry))
     if damaged:
@@ -157,7 +160,7 @@ def repair(directory: Path, names: tuple[str, ...], metadata: Path | None, execu
     finally:
         lock.release()
     if in_json:
-        show(REPAIRS, [(str(each.partition), each.fault, each.remedy, execute) for each in found], in_json=True)
+        show(REPAIRS, [(each.partition, each.fault, each.remedy, execute) for each in found], in_json=True)
     elif not found:
         click.echo(f"{directory}: nothing to repair")
     elif not execute:
