@@ -120,7 +120,6 @@ class PlainWay:
         waiting = WaitingFetch(
             fetch.awaited, fetch.min_bytes - fetch.size, partial(self._look_again, call, fetch, deadline), call
         )
-        call.on_abandoned = partial(self._node.waiting.discard, waiting)
         self._node.waiting.add(waiting, deadline)
 
     def _look_again(self, call: Call, fetch: PlainFetch, deadline: float) -> None:

@@ -65,7 +65,6 @@ def settle(
         return response
     again = partial(call.resume, lambda: settle(node, call, request, response, left))
     waiting = WaitingFetch([leadership.copies for leadership, _, _ in left], 0, again, call)
-    call.on_abandoned = lambda: node.waiting.discard(waiting)
     node.waiting.add(waiting, deadline)
     return Outcome.LATER
 

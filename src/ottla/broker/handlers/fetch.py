@@ -127,7 +127,6 @@ def look(
         return asked.answer(node, found)
     later = partial(call.resume, lambda: look(node, call, request, asked, again=True))
     fetch = WaitingFetch(awaited, request.min_bytes - reader.size, later, call)
-    call.on_abandoned = lambda: node.waiting.discard(fetch)
     node.waiting.add(fetch, deadline)
     return Outcome.LATER
 

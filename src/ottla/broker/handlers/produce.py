@@ -126,7 +126,6 @@ def settle(
         required[leadership] = min(end_offset, required.get(leadership, end_offset))
     again = partial(call.resume, lambda: settle(node, call, timeout_ms, response, left))
     produce = WaitingProduce(required, again, call)
-    call.on_abandoned = lambda: node.waiting.discard(produce)
     call.is_appended = True
     node.waiting.add(produce, deadline)
     return Outcome.LATER

@@ -59,7 +59,6 @@ def settle(
     for leadership, _, end_offset in left:
         required[leadership] = min(end_offset, required.get(leadership, end_offset))
     waiting = WaitingProduce(required, partial(call.resume, lambda: settle(node, call, response, left)), call)
-    call.on_abandoned = lambda: node.waiting.discard(waiting)
     node.waiting.add(waiting, deadline)
     return Outcome.LATER
 
