@@ -423,11 +423,12 @@ NOT_ALLOWED: dict[int, str] = {
     code: f"no rule (ACL) lets this client's user: have one made for {what}, {HOW_RULES_ARE_MADE}"
     for code, what in (
         (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "the topic"),
+        (ErrorCode.GROUP_AUTHORIZATION_FAILED, "the group"),
         (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the cluster"),
         (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "the transactional.id, or names that begin as it does"),
     )
 }
-"""What helps against these codes; of groups the consumer says it, which knows the name."""
+"""What helps against these codes."""
 
 
 def name_of(code: int) -> str:

@@ -47,9 +47,10 @@ def denial_of(node: BrokerNode, call: Call, operation: Operation, kind: int, nam
     if node.access is None or kind not in GUARDED:
         return None
     owner, code = GUARDED[kind]
-    if not denied(node, call, operation, owner, CLUSTER_NAME if owner is ResourceType.CLUSTER else name):
+    guarded_name = CLUSTER_NAME if owner is ResourceType.CLUSTER else name
+    if not denied(node, call, operation, owner, guarded_name):
         return None
-    return Refusal(code, f"{operation.name} is not allowed on {owner.name.lower()} {name!r}")
+    return Refusal(code, f"{operation.name} is not allowed on {owner.name.lower()} {guarded_name!r}")
 
 
 def guarded(

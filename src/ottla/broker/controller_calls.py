@@ -204,9 +204,10 @@ def denial_by(allows: Callable[..., bool] | None, kind: int, name: str) -> Refus
     if allows is None or kind not in GUARDED:
         return None
     owner, code = GUARDED[kind]
-    if allows(Operation.DESCRIBE_CONFIGS, owner, CLUSTER_NAME if owner is ResourceType.CLUSTER else name):
+    guarded_name = CLUSTER_NAME if owner is ResourceType.CLUSTER else name
+    if allows(Operation.DESCRIBE_CONFIGS, owner, guarded_name):
         return None
-    return Refusal(code, f"DESCRIBE_CONFIGS is not allowed on {owner.name.lower()} {name!r}")
+    return Refusal(code, f"DESCRIBE_CONFIGS is not allowed on {owner.name.lower()} {guarded_name!r}")
 
 
 def opened(frame: memoryview) -> tuple[RequestHeader, Any]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ottla.broker.config_changes import GUARDED
 from ottla.broker.handlers import create_topics
+from ottla.broker.handlers.delete_topics import not_allowed
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
@@ -85,7 +86,7 @@ def of_deletion(request: DeleteTopicsRequest, allows: Allows, metadata: ClusterM
             return None  # who may know of it hears that it is not there
         told = name if is_known else each.name
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return DeletableTopicResult(told, each.topic_id, code, "DELETE is not allowed on this topic")
+        return DeletableTopicResult(told, each.topic_id, code, not_allowed(told))
 
     by_name = [(name, refusal(DeleteTopicState(name))) for name in request.topic_names]
     states = [(each, refusal(each)) for each in request.topics]
@@ -101,18 +102,21 @@ def of_deletion(request: DeleteTopicsRequest, allows: Allows, metadata: ClusterM
 def of_configs(request: Any, allows: Allows, result: Callable[..., Any]) -> Share:
     """Kinds of resources that there are not are refused for that."""
 
-    def may(each: Any) -> bool:
-        if each.resource_type not in GUARDED:
-            return True
+    def owner_of(each: Any) -> tuple[ResourceType, str]:
         owner, _ = GUARDED[each.resource_type]
-        name = CLUSTER_NAME if owner is ResourceType.CLUSTER else each.resource_name
-        return allows(Operation.ALTER_CONFIGS, owner, name)
+        return owner, CLUSTER_NAME if owner is ResourceType.CLUSTER else each.resource_name
+
+    def may(each: Any) -> bool:
+        return each.resource_type not in GUARDED or allows(Operation.ALTER_CONFIGS, *owner_of(each))
+
+    def denial(owner: ResourceType, name: str) -> str:
+        return f"ALTER_CONFIGS is not allowed on {owner.name.lower()} {name!r}"
 
     allowed, denied = split(request.resources, may)
     refusals = [
         result(
             error_code=GUARDED[each.resource_type][1],
-            error_message=f"ALTER_CONFIGS is not allowed on {GUARDED[each.resource_type][0].name.lower()} {each.resource_name!r}",
+            error_message=denial(*owner_of(each)),
             resource_type=each.resource_type,
             resource_name=each.resource_name,
         )

@@ -72,7 +72,12 @@ def denial_of(node: BrokerNode, call: Call, unwanted: DeleteTopicState) -> Delet
         return None  # who may know of it hears that it is not there
     shown = name if is_known else unwanted.name
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return DeletableTopicResult(shown, unwanted.topic_id, code, "DELETE is not allowed on this topic")
+    return DeletableTopicResult(shown, unwanted.topic_id, code, not_allowed(shown))
+
+
+def not_allowed(name: str | None) -> str:
+    """Why a topic stays; one that was given by its id may have a name that is not to be told."""
+    return f"DELETE is not allowed on {'this topic' if name is None else f'topic {name!r}'}"
 
 
 def forget_offsets(node: BrokerNode, deleted: list[str]) -> None:

@@ -52,7 +52,9 @@ def coordinator(node: BrokerNode, call: Call, key_type: int, key: str) -> Coordi
         return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"no coordinator keeps keys of type {key_type}")
     kind, code = GUARDED[key_type]
     if denied(node, call, Operation.DESCRIBE, kind, key):
-        return Coordinator(key, -1, "", -1, code, f"DESCRIBE is not allowed on {key!r}")
+        return Coordinator(
+            key, -1, "", -1, code, f"DESCRIBE is not allowed on {kind.name.lower().replace('_', ' ')} {key!r}"
+        )
     if node.brokers is not None:
         if node.topics.named(topic) is None:
             node.make_topic(node.topics.of_the_cluster(topic))

@@ -73,7 +73,7 @@ def mirror(in_json: bool, **given: Any) -> None:
 
     settings = settings_of(given)
     if settings.once:  # the error that ends it tells what a warning would tell before it
-        logging.getLogger("ottla").setLevel(logging.ERROR)
+        logging.getLogger("ottla").setLevel(logging.CRITICAL)
     with MirrorLines() as lines:
         work = Mirror(settings, tell=lines.tell, show=lines.show)
         with stopped_by_signals(work.stop):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = "Query interrupted"
 """What DuckDB says after Ctrl-C, in an error that is none of its own."""
+NO_TABLE = re.compile("^Catalog Error: Table with name .* does not exist")
 FILES: Mapping[str, Callable[[Any, str], None]] = {
     ".parquet": lambda relation, place: relation.write_parquet(place),
     ".csv": lambda relation, place: relation.write_csv(place),
@@ -160,8 +161,11 @@ def quoted(name: str) -> str:
 
 
 def sentence_of(error: Exception) -> str:
-    """The first line of what DuckDB says."""
-    return str(error).partition("\n")[0]
+    """The first line of what DuckDB says; of a table that is not there, what that means here."""
+    first = str(error).partition("\n")[0]
+    if NO_TABLE.search(first):
+        return f"{first.rstrip('!')}: no topic is called so that this user may see; ottla topics list names those there are"
+    return first
 
 
 def show_rows(columns: list[str], rows: Iterable[tuple[Any, ...]], output: str) -> None:

@@ -34,9 +34,7 @@ REMEDIES: Mapping[int, Callable[[ConsumerConfig], str]] = {
     ErrorCode.GROUP_MAX_SIZE_REACHED: lambda config: (
         f"group {config.group_id!r} already has as many members as the broker's group.max.size allows"
     ),
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: lambda config: (
-        f"this client may not read in group {config.group_id!r}; the broker's administrator can permit it"
-    ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: lambda config: f"this client may not read in group {config.group_id!r}",
     ErrorCode.UNRELEASED_INSTANCE_ID: lambda config: (
         f"group.instance.id = {config.group_instance_id!r} is in use in group {config.group_id!r}: close the consumer that "
         f"has it; of one that has died the broker waits for the end of its session (group.consumer.session.timeout.ms)"
