@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,7 @@ HELP = "no rule (ACL) lets this client's user: have one made for the"
 def of_bob(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
     """How bob, who may see topic `seen` and nothing else, comes to a broker that has topic `secret` as well."""
     users = {"alice": "a", "bob": "b"}
-    rules = {"authorizer_class_name": "standard", "super_users": "User:alice"}
+    rules: dict[str, Any] = {"authorizer_class_name": "standard", "super_users": "User:alice"}
     config: Path = tmp_path_factory.mktemp("bob") / "bob.properties"
     config.write_text(LOGIN)
     with Broker(listen="SASL_PLAINTEXT://127.0.0.1:0", users=users, **rules) as broker:
@@ -51,7 +53,5 @@ def of_bob(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]
     ],
 )  # fmt: skip
 def test_what_one_may_not_is_one_sentence(of_bob: tuple[str, ...], command: str, sentence: str) -> None:
-    words, quote, query = command.partition(" '")
-    query = [query.removesuffix("'")] if quote else []
-    ended = ottla(*words.split(), *query, *of_bob, stdin="x\n")
+    ended = ottla(*shlex.split(command), *of_bob, stdin="x\n")
     assert (ended.status, sentence in ended.sentence) == (1, True), ended
