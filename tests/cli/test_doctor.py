@@ -481,3 +481,13 @@ def test_a_place_that_nobody_named_is_a_warning(run: Run, monkeypatch: pytest.Mo
     assert done.returncode == 0, done
     last = json.loads(done.stdout)[-1]
     assert (last["level"], "ottla broker" in last["remedy"]) == ("warning", True)
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("1", False), ("", True)])
+def test_colours_are_left_out_where_none_are_wanted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], no_color: str, coloured: bool
+) -> None:
+    monkeypatch.setattr("click._compat.isatty", lambda stream: True)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    main(["doctor", "--bootstrap-server", f"127.0.0.1:{free_port()}"])
+    assert ("\x1b[" in capsys.readouterr().out) is coloured

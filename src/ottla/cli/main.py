@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     replace_closed_streams()
     try:
         # In this mode click returns the status of `ctx.exit`, and raises what it would print.
-        status = root.main(given, prog_name="ottla", standalone_mode=False)
+        status = root.main(given, prog_name="ottla", standalone_mode=False, color=wants_colour())
         sys.stdout.flush()
         return int(status or 0)
     except BrokenPipeError:
@@ -88,6 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(str(error), FAILED)
     except OSError as error:
         return complain(os_error_text(error), FAILED)
+
+
+def wants_colour() -> bool | None:
+    """No where `NO_COLOR` is set (no-color.org), else as it is a terminal or not."""
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def replace_closed_streams() -> None:
