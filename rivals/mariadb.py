@@ -50,6 +50,8 @@ def program(name: str) -> str:
 class Server:
     """A MariaDB that can be killed and started again."""
 
+    settings: tuple[str, ...] = SETTINGS
+
     def __init__(self, folder: Path) -> None:
         self.folder, self.process = folder, None
         self._program, self._who = program("mariadbd"), ["--user=root"] if os.geteuid() == 0 else []
@@ -70,7 +72,7 @@ class Server:
 
     def start(self) -> None:
         with (self.folder / "log").open("ab") as log:
-            command = [self._program, "--no-defaults", *self._who, *SETTINGS, f"--datadir={self.folder / 'data'}"]
+            command = [self._program, "--no-defaults", *self._who, *self.settings, f"--datadir={self.folder / 'data'}"]
             places = [f"--socket={self.folder / 'socket'}", f"--pid-file={self.folder / 'pid'}", f"--port={self.port}"]
             first = f"--init-file={self.folder / 'user.sql'}"
             process: subprocess.Popen[bytes] = subprocess.Popen([*command, *places, first], stdout=log, stderr=log)
@@ -79,7 +81,7 @@ class Server:
         while not self._answers():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(
-                    f"MariaDB did not start:\n{(self.folder / 'log').read_text(errors='replace')[-3000:]}"
+                    f"{self._program} did not start:\n{(self.folder / 'log').read_text(errors='replace')[-3000:]}"
                 )
             time.sleep(0.05)
 

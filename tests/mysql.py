@@ -1,7 +1,8 @@
-"""One MariaDB for the tests of a process, and databases of their own for each test."""
+"""One MariaDB for the tests of a process, or the MySQL that OTTLA_MYSQLD names, and databases of their own for each test."""
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -9,12 +10,18 @@ from typing import Any
 import pytest
 
 from rivals.mariadb import Server, mariadb, program
+from rivals.mysql import MYSQLD
+from rivals.mysql import mysql as real_mysql
 
 
 @pytest.fixture(scope="session")
 def mysql_server() -> Iterator[Server]:
     """Where none can be had, tests are skipped with the sentence that says so."""
     pytest.importorskip("pymysql", reason="PyMySQL is not installed; make install")
+    if MYSQLD in os.environ:
+        with real_mysql() as server:
+            yield server
+        return
     try:
         program("mariadb-install-db")
     except RuntimeError as error:

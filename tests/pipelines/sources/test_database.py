@@ -375,28 +375,87 @@ def test_a_clock_that_is_behind_what_was_read_stops_the_pipeline(sql: Sql, asked
         asked.next(reader)
 
 
-@pytest.mark.parametrize(
-    "anew",
-    [
+NUMBERS = {
+    "postgresql": "serial primary key",
+    "mysql": "bigint unsigned auto_increment primary key",
+    "sqlite": "integer primary key autoincrement",
+}
+ANEW = {
+    "postgresql": [
         "truncate orders restart identity",
         "drop table orders; create table orders (id serial primary key, item text)",
         "delete from orders; alter sequence orders_id_seq restart",
     ],
-)
+    "mysql": [
+        "truncate orders",
+        "drop table orders; create table orders (id bigint unsigned auto_increment primary key, item text)",
+        "delete from orders; alter table orders auto_increment = 1",
+    ],
+    "sqlite": [
+        "drop table orders; create table orders (id integer primary key autoincrement, item text)",
+        "delete from orders; delete from sqlite_sequence",
+    ],
+}
+"""Numbers that the database gives, and how they come to begin again."""
+SET_ON = {
+    "postgresql": ["alter sequence orders_id_seq restart with 3"],
+    "mysql": ["alter table orders auto_increment = 3"],
+    "sqlite": ["update sqlite_sequence set seq = 2"],
+}
+
+
+@pytest.mark.parametrize(("kind", "anew"), [(kind, one) for kind, ways in ANEW.items() for one in ways])
 def test_numbers_that_begin_again_stop_the_pipeline_and_rows_that_are_deleted_do_not(
-    sql: Sql, asked: Asked, anew: str
+    request: pytest.FixtureRequest, tmp_path: Path, asked: Asked, kind: str, anew: str
 ) -> None:
-    sql.run("create table orders (id serial primary key, item text)", "insert into orders (item) values ('a'), ('b')")
-    reader = asked.reader(source(sql.url, **BY_ID))
+    database = either_of(kind, request, tmp_path)
+    add = "insert into orders (item) values ('x')"
+    database.run(f"create table orders (id {NUMBERS[kind]}, item text)", add, add)
+    reader = asked.reader(source(database.url, **BY_ID))
     assert ids(asked.all(reader)) == [1, 2]
-    sql.run("delete from orders where id = 2")
+    database.run("delete from orders where id = 2")
     assert asked.next(reader) == []
-    sql.run(*anew.split("; "), "insert into orders (item) values ('c')")
-    with pytest.raises(DatabaseError, match="numbers of column 'id' begin again below 2, the last that was read"):
+    database.run(*anew.split("; "))
+    told = "numbers of column 'id' begin again below 2, the last that was read"
+    with pytest.raises(DatabaseError, match=told):  # before there is a row that would be passed over
         asked.next(reader)
-    sql.run("select setval('orders_id_seq', 2)", "insert into orders (item) values ('d')")
+    database.run(add)
+    with pytest.raises(DatabaseError, match=told):
+        asked.next(reader)
+    database.run(*SET_ON[kind])
     asked.stop()
-    assert ids(asked.next(asked.reader(source(sql.url, **BY_ID)))) == [3]
+    reader = asked.reader(source(database.url, **BY_ID))
+    assert asked.next(reader) == []
+    database.run(add)
+    eventually(lambda: ids(asked.next(reader)) == [3])
+
+
+def test_a_table_of_sqlite_that_gives_the_number_of_a_deleted_row_again_stops_the_pipeline(
+    tmp_path: Path, asked: Asked
+) -> None:
+    lite = Lite(tmp_path)
+    lite.run("create table orders (id integer primary key, item text)", "insert into orders values (1, 'x'), (2, 'y')")
+    reader = asked.reader(source(lite.url, **BY_ID))
+    assert ids(asked.all(reader)) == [1, 2]
+    lite.run("delete from orders where id = 2")
+    with pytest.raises(DatabaseError, match=r"begin again below 2, .*; give the next row a greater one, or begin anew"):
+        asked.next(reader)
+    lite.run("insert into orders values (3, 'z')")
+    assert ids(asked.next(asked.reader(source(lite.url, **BY_ID)))) == [3]
+
+
+@pytest.mark.parametrize(
+    "declared",
+    ["(id int primary key)", "(id integer primary key) without rowid", "(id integer, n integer, primary key (id, n))"],
+)
+def test_numbers_that_others_give_may_go_down(tmp_path: Path, asked: Asked, declared: str) -> None:
+    """What the next one is, is not known."""
+    lite = Lite(tmp_path)
+    lite.run(f"create table orders {declared}", "insert into orders (id) values (1), (2)")
+    reader = asked.reader(source(lite.url, **BY_ID, **{"validate.non.null": False}))
+    assert ids(asked.all(reader)) == [1, 2]
+    lite.run("delete from orders where id = 2")
+    assert asked.next(reader) == []
 
 
 def test_a_position_has_no_secret(sql: Sql, asked: Asked) -> None:

@@ -109,7 +109,7 @@ class TableFeed:
         table = self.database.quoted(self.polled.table.name)
         (highest,) = connection.execute(f"select max({name}) from {table}").fetchone()
         if position is not None:
-            self._check_numbers(connection, table, highest, position["incrementing"])
+            self._check_numbers(connection, highest, position["incrementing"])
         self.writers.look(highest, self.dialect.writing(connection, table))
         deadline = time.monotonic() + PATIENCE_SECONDS
         while self._is_frozen and self.writers.waits and time.monotonic() < deadline:
@@ -117,13 +117,16 @@ class TableFeed:
             self.writers.look(None, self.dialect.writing(connection, table))
         return self.writers.settled
 
-    def _check_numbers(self, connection: Any, table: str, highest: int | None, last: int) -> None:
+    def _check_numbers(self, connection: Any, highest: int | None, last: int) -> None:
         """DatabaseError where numbers are given anew, as after TRUNCATE … RESTART IDENTITY: their rows would be passed over."""
-        column = str(self.polled.incrementing)
-        if (highest or 0) < last and self.dialect.begins_again(connection, table, column, last):
+        if (highest or 0) >= last:
+            return
+        name, column = self.polled.table.name, str(self.polled.incrementing)
+        following = self.dialect.next_number(connection, name, self.database.quoted(name), column)
+        if following is not None and following <= last:
             raise DatabaseError(
-                f"table {self.polled.table.name}: the numbers of column {column!r} begin again below {last}, the last that was read, so "
-                "that new rows would be passed over; set its sequence on, or begin anew under another name"
+                f"table {name}: the numbers of column {column!r} begin again below {last}, the last that was read, so that new rows would "
+                f"be passed over; {self.dialect.setting_on}, or begin anew under another name"
             )
 
     def _time(self, connection: Any, position: Position | None) -> str:

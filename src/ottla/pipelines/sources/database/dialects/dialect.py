@@ -7,7 +7,10 @@ from typing import Any, Protocol
 
 
 class Dialect(Protocol):
-    """Its SQL of times, and what it knows of those who write. Names are quoted by the caller."""
+    """Its SQL of times, and what it knows of numbers and of those who write. Names are quoted by the caller."""
+
+    setting_on: str
+    """What helps where a column's numbers begin again."""
 
     def moment(self, of: str) -> str:
         """A time as the database compares it."""
@@ -24,8 +27,11 @@ class Dialect(Protocol):
     def is_behind(self, connection: Any, declared: str, zone: str, last: str) -> bool:
         """Whether its clock is behind a time that was read."""
 
-    def begins_again(self, connection: Any, table: str, column: str, last: int) -> bool:
-        """Whether the column's numbers are known to be given anew from below one that was read."""
+    def next_number(self, connection: Any, name: str, table: str, column: str) -> int | None:
+        """What the database would give the column of a next row by itself; None where it gives none, or does not tell.
+
+        The name is the table's as the file has it, not quoted, and so is the column's.
+        """
 
     def writing(self, connection: Any, table: str) -> set[str]:
         """Those who may have taken a number of the table, and not have committed its row."""

@@ -22,12 +22,21 @@ MAY_SEE = """
 select 1 from information_schema.user_privileges where privilege_type = 'PROCESS'
 and grantee = concat("'", replace(current_user(), '@', "'@'"), "'") limit 1
 """
+NEXT_NUMBER = """
+select coalesce(t.auto_increment, 1) from information_schema.tables t join information_schema.columns c using (table_schema, table_name)
+where table_schema = coalesce(%s, database()) and table_name = %s and c.column_name = %s and c.extra like '%%auto_increment%%'
+"""
+"""MySQL has none for a table into which nothing was written yet."""
+FRESH = "set session information_schema_stats_expiry = 0"
+"""What MySQL says of tables is else up to a day old."""
 LOCKED = (1205, 3572)
 """How MariaDB and MySQL say that somebody has a lock."""
 
 
 class MysqlDialect:
     """Sessions are in UTC: so are columns of the type timestamp, and all others in the zone that the file says."""
+
+    setting_on = "set its AUTO_INCREMENT on"
 
     def moment(self, of: str) -> str:
         return of
@@ -48,8 +57,12 @@ class MysqlDialect:
         (now,) = connection.execute("select utc_timestamp(6)").fetchone()
         return last > written(now, declared, zone)
 
-    def begins_again(self, connection: Any, table: str, column: str, last: int) -> bool:
-        return False  # what the server says of its next number may be a day old
+    def next_number(self, connection: Any, name: str, table: str, column: str) -> int | None:
+        if not connection.is_mariadb:
+            connection.execute(FRESH)
+        database, _, own = name.rpartition(".")
+        found = connection.execute(NEXT_NUMBER, (database or None, own, column)).fetchone()
+        return None if found is None else int(found[0])
 
     def writing(self, connection: Any, table: str) -> set[str]:
         self.ensure_sight(connection)

@@ -19,16 +19,15 @@ select (least(
 ) {zone})::{kind}::text
 """
 """No row can come with a time before the oldest transaction began, if rows have the time of their transaction."""
-LAST_VALUE = """
-select coalesce(pg_sequence_last_value(name::regclass), 0)
-from pg_get_serial_sequence(%s, %s) name where has_sequence_privilege(name, 'SELECT')
-"""
-"""The last number that the column's own sequence has given, where there is one and it may be looked at."""
+SEQUENCE = "select name from pg_get_serial_sequence(%s, %s) name where has_sequence_privilege(name, 'SELECT')"
+"""The column's own sequence, where there is one and it may be looked at."""
 WITH_ZONE = "timestamp with time zone"
 
 
 class PostgresqlDialect:
     """Times are taken for what their columns are declared as."""
+
+    setting_on = "set its sequence on"
 
     def moment(self, of: str) -> str:
         return of
@@ -50,9 +49,12 @@ class PostgresqlDialect:
         (behind,) = connection.execute(f"select {self.mark(declared)} > {now}", (last,)).fetchone()
         return bool(behind)
 
-    def begins_again(self, connection: Any, table: str, column: str, last: int) -> bool:
-        found = connection.execute(LAST_VALUE, (table, column)).fetchone()
-        return found is not None and int(found[0]) < last
+    def next_number(self, connection: Any, name: str, table: str, column: str) -> int | None:
+        found = connection.execute(SEQUENCE, (table, column)).fetchone()
+        if found is None:
+            return None
+        (number,) = connection.execute(f"select last_value + is_called::int from {found[0]}").fetchone()
+        return int(number)
 
     def writing(self, connection: Any, table: str) -> set[str]:
         return {one for (one,) in connection.execute(WRITING, (table,))}

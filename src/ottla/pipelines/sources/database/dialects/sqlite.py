@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+NUMBERED = """
+select 1 from pragma_table_info(:table) where lower(name) = lower(:column) and pk and lower(type) = 'integer'
+and (select sum(pk) from pragma_table_info(:table)) = 1
+and not exists (select 1 from pragma_index_list(:table) where origin = 'pk')
+"""
+"""Whether a column is an INTEGER PRIMARY KEY, to which SQLite gives numbers: such a key has no index of its own."""
+
 
 class SqliteDialect:
     """A row that is there was committed after all that were there before."""
+
+    setting_on = "give the next row a greater one"
 
     def moment(self, of: str) -> str:
         return f"julianday({of})"
@@ -27,8 +36,16 @@ class SqliteDialect:
         (behind,) = connection.execute("select julianday(?) > julianday('now')", (last,)).fetchone()
         return bool(behind)
 
-    def begins_again(self, connection: Any, table: str, column: str, last: int) -> bool:
-        return False  # a number that was deleted last is given again, so that nothing can be told from it
+    def next_number(self, connection: Any, name: str, table: str, column: str) -> int | None:
+        if connection.execute(NUMBERED, {"table": name, "column": column}).fetchone() is None:
+            return None
+        (highest,) = connection.execute(f"select coalesce(max(rowid), 0) from {table}").fetchone()
+        kept = None  # a table that is declared AUTOINCREMENT gives no number twice, also where its row was deleted
+        if connection.execute("select 1 from sqlite_master where name = 'sqlite_sequence'").fetchone():
+            kept = connection.execute(
+                "select seq from sqlite_sequence where lower(name) = lower(?)", (name,)
+            ).fetchone()
+        return max(int(highest), int(kept[0]) if kept else 0) + 1
 
     def writing(self, connection: Any, table: str) -> set[str]:
         return set()
