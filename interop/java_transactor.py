@@ -13,19 +13,31 @@ from interop.java_programs import program
 class JavaTransactor:
     """Writes one number after the other to all topics at once, each number in a transaction, as `Transactor` does."""
 
-    def __init__(self, address: str, topics: Sequence[str], transactional_id: str, folder: Path) -> None:
-        self._said = folder / "java-transactor"
-        self._command = program("Transactor", address, ",".join(topics), transactional_id)
+    def __init__(
+        self, address: str, topics: Sequence[str], transactional_id: str, folder: Path, first: int = 0
+    ) -> None:
+        self._said = folder / f"java-transactor-{transactional_id}-{first}"
+        self._first = first
+        self._command = program("Transactor", address, ",".join(topics), transactional_id, str(first))
         self._command.insert(1, "-Xmx128M")
 
     @property
     def count(self) -> int:
-        """Numbers below are committed."""
-        return self._told("committed ")
+        """Numbers from the first on and below are committed."""
+        return self._first + self._told("committed ")
 
     @property
     def aborted(self) -> int:
         return self._told("aborted ")
+
+    @property
+    def aborted_attempts(self) -> list[str]:
+        """By their records' keys."""
+        return [line.split()[2] for line in self._said.read_text().splitlines() if line.startswith("aborted ")]
+
+    @property
+    def is_over(self) -> bool:
+        return self._process.poll() is not None
 
     @property
     def failed(self) -> str:
@@ -45,6 +57,11 @@ class JavaTransactor:
         finally:
             self._process.kill()
             self._process.wait()
+
+    def kill(self) -> None:
+        """As when the power of its process goes."""
+        self._process.kill()
+        self._process.wait()
 
     def go_on(self, count: int = 10) -> None:
         """Wait until more is committed."""

@@ -46,14 +46,15 @@ class JavaWriter:
             self._process.kill()
             self._process.wait()
 
+    @property
+    def count(self) -> int:
+        """Of records that are acknowledged."""
+        return self._said.read_bytes().count(b"producer_send_success")
+
     def go_on(self, count: int = 50) -> None:
         """Wait until more is acknowledged."""
-
-        def acknowledged() -> int:
-            return self._said.read_bytes().count(b"producer_send_success")
-
-        enough = acknowledged() + count
-        wait_for(lambda: acknowledged() >= enough, self._said.read_text()[-2000:])
+        enough = self.count + count
+        wait_for(lambda: self.count >= enough, self._said.read_text()[-2000:])
 
     def told(self, name: str) -> list[tuple[int, int, int]]:
         """Partition, offset and number of each record of which the tool says this; of a failed one -1 for both."""

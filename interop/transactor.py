@@ -20,9 +20,11 @@ ABORTED_EACH = 5
 
 
 class Transactor:
-    """Writes one number after the other to all topics at once, each number in a transaction."""
+    """Writes one number after the other to all topics at once, each number in a transaction; the key tells the attempt."""
 
-    def __init__(self, address: str, topics: Sequence[str], transactional_id: str, **settings: Any) -> None:
+    def __init__(
+        self, address: str, topics: Sequence[str], transactional_id: str, first: int = 0, **settings: Any
+    ) -> None:
         self._settings = {
             "bootstrap.servers": address,
             "transactional.id": transactional_id,
@@ -35,9 +37,11 @@ class Transactor:
         }
         self._producer = ck.Producer(self._settings)
         self._topics = topics
-        self.count = 0
-        """Numbers below are committed."""
-        self.aborted = 0
+        self._first = self.count = first
+        """Numbers from `first` on and below are committed."""
+        self._attempts = 0
+        self.aborted_attempts: list[str] = []
+        """By their records' keys."""
         self.given_up = 0
         """Producers that took their own abort for fatal."""
         self.failed = ""
@@ -52,6 +56,15 @@ class Transactor:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
+
+    @property
+    def aborted(self) -> int:
+        return len(self.aborted_attempts)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has failed, or ended as it was asked to."""
+        return not self._thread.is_alive()
 
     def go_on(self, count: int = 10) -> None:
         """Wait until more is committed."""
@@ -72,10 +85,12 @@ class Transactor:
 
     def _write(self, *, commit: bool) -> bool:
         """Whether it is committed; what must be aborted is written again."""
+        attempt = f"{self._first}.{self._attempts}"
+        self._attempts += 1
         self._producer.begin_transaction()
         try:
             for topic in self._topics:
-                self._producer.produce(topic, b"%d" % self.count, partition=0)
+                self._producer.produce(topic, b"%d" % self.count, attempt, partition=0)
             if commit:
                 again(lambda: self._producer.commit_transaction(60))
                 return True
@@ -84,7 +99,7 @@ class Transactor:
             if not error.args[0].txn_requires_abort():
                 raise
         self._abort()
-        self.aborted += 1
+        self.aborted_attempts.append(attempt)
         return False
 
     def _abort(self) -> None:

@@ -17,7 +17,12 @@ class Writer:
     """Writes one number after the other to each topic, all of them once; `about` tells more where it stands still."""
 
     def __init__(
-        self, address: str, topics: Sequence[str], about: Callable[[], str] = lambda: "", **settings: Any
+        self,
+        address: str,
+        topics: Sequence[str],
+        about: Callable[[], str] = lambda: "",
+        pace_seconds: float = PACE_SECONDS,
+        **settings: Any,
     ) -> None:
         self._producer = ck.Producer(
             {
@@ -32,8 +37,10 @@ class Writer:
         )
         self._topics = topics
         self._about = about
+        self._pace_seconds = pace_seconds
         self.count = 0
-        self.acknowledged = dict.fromkeys(topics, 0)
+        self.told: dict[str, list[int]] = {topic: [] for topic in topics}
+        """The numbers that are acknowledged."""
         self.failed: list[str] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -47,6 +54,11 @@ class Writer:
         self._thread.join()
         assert not self._producer.flush(60)
 
+    @property
+    def acknowledged(self) -> dict[str, int]:
+        """How many are, by topic."""
+        return {topic: len(numbers) for topic, numbers in self.told.items()}
+
     def go_on(self, count: int = 50) -> None:
         """Wait until more is acknowledged in each topic."""
         enough = {topic: known + count for topic, known in self.acknowledged.items()}
@@ -59,7 +71,7 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            while not self._over.wait(PACE_SECONDS):
+            while not self._over.wait(self._pace_seconds):
                 for topic in self._topics:
                     self._producer.produce(topic, b"%d" % self.count, partition=0, on_delivery=self._told)
                 self.count += 1
@@ -71,4 +83,4 @@ class Writer:
         if error is not None:
             self.failed.append(str(error))
         else:
-            self.acknowledged[message.topic() or ""] += 1
+            self.told[message.topic() or ""].append(int(message.value() or b""))

@@ -12,7 +12,8 @@ import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Writes one number after the other to all topics at once, each number in a transaction; arguments: address topics transactionalId.
+ * Writes one number after the other to all topics at once, each number in a transaction, and the attempt as key; arguments: address
+ * topics transactionalId firstNumber.
  *
  * Tells of each transaction how it ended, and ends itself when its input does, or with the first error that is none of a transaction.
  */
@@ -21,15 +22,18 @@ public final class Transactor {
     private static final int ABORTED_EACH = 5;
 
     private final String[] topics;
+    private final int first;
+    private int attempts;
     private final Properties settings = new Properties();
     private KafkaProducer<byte[], byte[]> producer;
 
-    private Transactor(String address, String[] topics, String transactionalId) {
+    private Transactor(String address, String[] topics, String transactionalId, int first) {
         settings.put("bootstrap.servers", address);
         settings.put("transactional.id", transactionalId);
         settings.put("transaction.timeout.ms", "60000");
         settings.put("metadata.max.age.ms", "500");
         this.topics = topics;
+        this.first = first;
         begin();
     }
 
@@ -40,7 +44,7 @@ public final class Transactor {
 
     public static void main(String[] arguments) throws IOException {
         try {
-            new Transactor(arguments[0], arguments[1].split(","), arguments[2]).run();
+            new Transactor(arguments[0], arguments[1].split(","), arguments[2], Integer.parseInt(arguments[3])).run();
         } catch (RuntimeException error) {
             System.out.println("failed " + error);
             Runtime.getRuntime().halt(1);
@@ -48,7 +52,7 @@ public final class Transactor {
     }
 
     private void run() throws IOException {
-        for (int number = 0; System.in.available() == 0; number++) {
+        for (int number = first; System.in.available() == 0; number++) {
             if (number % ABORTED_EACH == 0) {
                 write(number, false);
             }
@@ -61,10 +65,11 @@ public final class Transactor {
 
     /** Whether it is committed; what must be aborted is written again. */
     private boolean write(int number, boolean commits) {
+        String attempt = first + "." + attempts++;
         producer.beginTransaction();
         try {
             for (String topic : topics) {
-                producer.send(new ProducerRecord<>(topic, 0, null, Integer.toString(number).getBytes()));
+                producer.send(new ProducerRecord<>(topic, 0, attempt.getBytes(), Integer.toString(number).getBytes()));
             }
             if (commits) {
                 untilHeard(producer::commitTransaction);
@@ -78,7 +83,7 @@ public final class Transactor {
             System.out.println("must be aborted: " + error);
         }
         abort();
-        System.out.println("aborted " + number);
+        System.out.println("aborted " + number + " " + attempt);
         return false;
     }
 

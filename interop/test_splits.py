@@ -1,0 +1,61 @@
+"""Clusters whose network is split for real, under clients of three kinds: each is told what it was told, and that is what is there.
+
+The counts themselves are made by `python -m interop.splits`, which tells more, and for longer.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from interop.splits.faults import KINDS, SPLITS, Fault, drawn
+from interop.splits.ledger import Tally, skipped, tally
+from interop.splits.network import CLIENTS, missing
+from interop.splits.nodes import CONSTELLATIONS
+from rivals.apache_kafka import ROOT, fetch
+
+LONGEST_SECONDS = 1800
+NODES = (1, 2, 3)
+
+
+def test_a_ledger_counts_what_is_not_there_and_what_is_there_twice_or_late() -> None:
+    rows = [(0, "a"), (2, "b"), (1, "c"), (1, "d"), (3, "e")]
+    assert tally(rows, {0, 1, 2, 4}, {"e"}) == Tally(missing=1, twice=1, out_of_order=1, aborted=1)
+
+
+def test_a_ledger_takes_what_nobody_acknowledged_as_it_is() -> None:
+    assert tally([(0, "a"), (1, "b")], {0}) == tally([(0, "a")], {0}) == Tally()
+
+
+def test_who_reads_again_has_skipped_nothing() -> None:
+    assert skipped([0, 1, 2, 1, 2, 3]) == 0
+    assert skipped([0, 2, 3]) == 1
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+def test_each_split_has_somebody_not_hear_somebody_and_never_itself(kind: str) -> None:
+    cuts = Fault(kind, 2, 3, 1).cuts(NODES)
+    assert cuts
+    assert all(one != other for one, other in cuts)
+    assert (CLIENTS in {each for cut in cuts for each in cut}) == (kind in ("gone", "unheard"))
+
+
+def test_a_seed_draws_the_same_again() -> None:
+    first, again, other = (list(drawn(seed, 20, NODES, (3, 8), list(KINDS))) for seed in (7, 7, 8))
+    assert first == again != other
+    assert [each.seconds for each in first[:3]] == [3, 8, 3]
+    assert all(each.node != each.other for each in first)
+
+
+@pytest.mark.long
+@pytest.mark.behaviour("B4", "P3")
+@pytest.mark.parametrize("constellation", CONSTELLATIONS)
+def test_nothing_is_lost_and_nothing_twice_while_the_network_is_split(constellation: str) -> None:
+    if why := missing():
+        pytest.skip(why)
+    fetch()
+    command = [sys.executable, "-m", "interop.splits", constellation, "--seed", "7", "--count", "8"]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=LONGEST_SECONDS, check=False)
+    assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]
