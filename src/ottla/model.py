@@ -105,12 +105,15 @@ class HasFileno(Protocol):
 class FileSlice(Struct, frozen=True):
     """Bytes that travel from a file to a socket without passing through Python.
 
-    Holding the file object keeps its descriptor open until the last slice is sent.
+    Holding the file object keeps its descriptor open until the last slice is sent. A small piece that was written a
+    moment ago brings its bytes along, and is not read again.
     """
 
     file: HasFileno
     position: int
     size: int
+    written: bytes = b""
+    """All of its bytes, or none."""
 
     def __len__(self) -> int:
         return self.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from ottla.errors import KafkaError
 from ottla.model import INT64_MAX
+from ottla.network.send_queue import whole_piece
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments import segment as segment_module
@@ -16,7 +18,7 @@ from tests.storage.batches import NOW, append, batch, open_log
 
 
 def check_reads(log: Log) -> None:
-    """From each offset the same is read when nothing is remembered."""
+    """From each offset the same is read when nothing is remembered; what is brought along is what the file has."""
     remembered = [log.read(offset, 150) for offset in range(log.end_offset)]
     tails = [(segment, segment.tail_offset) for segment in log.segments]
     for segment, _ in tails:
@@ -27,6 +29,8 @@ def check_reads(log: Log) -> None:
     assert [place and (place.position, place.size) for place in remembered] == [
         place and (place.position, place.size) for place in searched
     ]
+    for place in remembered:
+        assert place is None or place.written in {b"", os.pread(place.file.fileno(), place.size, place.position)}
 
 
 def test_reads_find_what_a_search_finds_after_appends_rolls_and_truncations(tmp_path: Path) -> None:
@@ -54,6 +58,25 @@ def test_the_last_append_is_found_without_a_look_at_the_index(tmp_path: Path, mo
     log.close()
 
 
+def test_a_small_last_append_is_read_without_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(tmp_path / "t-0")
+    for size in (10, segment_module.TAIL_BYTES, 20):
+        offset = append(log, bytes(size))
+        piece = log.read(offset, 10_000)
+        assert piece is not None
+        assert bool(piece.written) == (size < segment_module.TAIL_BYTES)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pread", None)
+        piece = log.read(offset, 10_000)
+        assert piece is not None
+        written = whole_piece(piece)
+    assert written == os.pread(piece.file.fileno(), piece.size, piece.position)
+    both = log.read(offset - 1, 10_000)
+    assert both is not None
+    assert not both.written
+    log.close()
+
+
 def test_an_append_that_is_taken_back_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, b"a")
@@ -66,6 +89,7 @@ def test_an_append_that_is_taken_back_is_not_remembered(tmp_path: Path, monkeypa
         with pytest.raises((OSError, KafkaError)):
             append(log, b"b")
     assert log.segments[-1].tail_offset == INT64_MAX
+    assert not log.segments[-1].tail
     append(log, b"c")
     check_reads(log)
     log.close()

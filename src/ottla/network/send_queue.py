@@ -157,6 +157,8 @@ def by_copy(sock: socket.socket, part: FileSlice) -> int:
 
 def piece_of_file(part: FileSlice, size: int) -> bytes:
     """The first bytes of it, at most `size`."""
+    if part.written:
+        return part.written[:size]
     return os.pread(part.file.fileno(), min(part.size, size), part.position) or file_ended(part)
 
 

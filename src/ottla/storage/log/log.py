@@ -197,6 +197,8 @@ class Log(LogEnd):
         if found is None:
             return None, []
         piece, number = found
+        if self._list.none_aborted_from(number):
+            return piece, []
         try:
             upper = self._list.offset_above(number, piece)
             aborted = self.aborted(number, offset, up_to if upper is None else min(upper, up_to))

@@ -27,6 +27,8 @@ from ottla.storage.segments.time_search import is_first
 
 LOG = logging.getLogger(__name__)
 FILES = (".log", ".index", ".timeindex", ".txnindex")
+TAIL_BYTES = 2048
+"""Of an append that is kept in memory for who waits for it; each log that is written keeps one."""
 
 
 class Segment(SegmentEnd):
@@ -45,6 +47,7 @@ class Segment(SegmentEnd):
         "own_position",
         "rebuilt",
         "suffix",
+        "tail",
         "tail_offset",
         "tail_position",
     )
@@ -62,8 +65,8 @@ class Segment(SegmentEnd):
         """Tells the leader epochs of the log, and where they began."""
         self.own_position = self.own_offset = INT64_MAX
         """Where that begins which was appended in this run, and is believed."""
-        self.tail_offset, self.tail_position = INT64_MAX, 0
-        """The first batch of the last append, and where it lies: there who waits for records reads, without a search."""
+        self.tail_offset, self.tail_position, self.tail = INT64_MAX, 0, b""
+        """The first batch of the last append, where it lies, and its bytes if they are few: who waits for records reads there, without a search."""
         self.ground = Ground(self.path)
         """What was looked at of the rest."""
         self._torn = False
@@ -162,6 +165,7 @@ class Segment(SegmentEnd):
                 # The offset first: who looks between the two starts too early, and finds it all the same.
                 self.tail_offset = int.from_bytes(data[:8], "big")
                 self.tail_position = self.size
+                self.tail = bytes(data) if len(data) <= TAIL_BYTES else b""
         except OSError as error:
             self.changed = True
             self.cut_to_size()
@@ -179,9 +183,13 @@ class Segment(SegmentEnd):
             self.load()
         return Savepoint(self)
 
+    def forget_tail(self) -> None:
+        """The last append may be gone."""
+        self.tail_offset, self.tail_position, self.tail = INT64_MAX, 0, b""
+
     def roll_back(self, savepoint: Savepoint) -> None:
         """Be as at the savepoint, whatever was appended since."""
-        self.tail_offset, self.tail_position = INT64_MAX, 0
+        self.forget_tail()
         self.size, self.bytes_since_entry = savepoint.size, savepoint.bytes_since_entry
         self.max_timestamp, self.max_timestamp_offset = savepoint.max_timestamp, savepoint.max_timestamp_offset
         self.offsets.drop_from(savepoint.offsets)
@@ -209,7 +217,7 @@ class Segment(SegmentEnd):
         file = self.writable_file()  # held
         os.ftruncate(file.fileno(), position)
         self._torn, self.changed, self.below = False, True, INT64_MAX
-        self.tail_offset, self.tail_position = INT64_MAX, 0
+        self.forget_tail()
         self.ground.cut(position, end_offset)
         if position < self.own_position:
             self.own_position, self.own_offset = position, end_offset
@@ -282,6 +290,8 @@ class Segment(SegmentEnd):
 
         For what was appended in this run, or looked at; damage on the way is a CorruptRecordError.
         """
+        if offset == self.tail_offset and self.tail:
+            return self.tail_position
         near = self.tail_position if offset >= self.tail_offset else self.entry_before(offset)[1]
         return find_offset(self.file, near, self.size, offset)
 
@@ -296,7 +306,11 @@ class Segment(SegmentEnd):
             end = entry[1] if entry is not None else 0
             if end <= position:
                 end = find_end(self.file, position, limit, min_one=min_one)
-        return FileSlice(self.file, position, end - position) if end > position else None
+        if end <= position:
+            return None
+        size = end - position
+        is_tail = position == self.tail_position and size == len(self.tail)
+        return FileSlice(self.file, position, size, self.tail if is_tail else b"")
 
     def offset_above(self, position: int) -> int | None:
         """An offset that no batch before a position reaches; None where the index does not tell."""

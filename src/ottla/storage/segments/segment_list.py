@@ -112,6 +112,11 @@ class SegmentList:
             if not active.damaged:  # It goes on there; else the next append begins another.
                 active.below = INT64_MAX
 
+    def none_aborted_from(self, number: int) -> bool:
+        """Whether it is known that no transaction that ends in segment `number` or later was aborted; False where it would have to be looked up."""
+        last = self.segments[-1].transactions
+        return number + 1 == len(self.segments) and last.believed and last.loaded and not last.rows
+
     def offset_above(self, number: int, piece: FileSlice) -> int | None:
         """An offset that no batch of a piece of segment `number` reaches; None where the index knows none."""
         return self.segments[number].offset_above(piece.position + piece.size)
