@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
 import pytest
@@ -47,6 +48,33 @@ def test_transactions_whose_coordinator_is_cut_off_are_whole_whatever_it_says() 
                 commit(producer, number, 60)
         for topic in TOPICS:
             assert committed_in(cluster, topic) == numbers
+
+
+SOON_SECONDS = 20.0
+"""A question to a broker that does not answer is given up after 30."""
+
+
+@pytest.mark.behaviour("B4")
+def test_a_committed_transaction_is_read_soon_though_the_leader_that_was_sent_its_end_is_cut_off() -> None:
+    """The coordinator alone has what it decides, so the end is on its way to the leader when nothing comes to it any more."""
+    with Cluster(transaction_state_log_replication_factor=1, transaction_state_log_min_isr=1) as cluster:
+        with Admin(cluster.client_settings()) as admin, transactional(cluster) as producer:
+            coordinator = admin.describe_transactions([ID])[ID].coordinator_id
+            led = (coordinator % 3 + 1, (coordinator + 1) % 3 + 1, coordinator)
+            admin.create_topics([NewTopic(topic, replica_assignments={0: led}) for topic in TOPICS])
+            commit(producer, 0, 60)
+            coordinator_of_complete(admin, ID)
+            producer.begin_transaction()
+            for topic in TOPICS:
+                producer.send(topic, b"1", partition=0).result(60)
+            cluster.partition_off(led[0])
+            producer.commit_transaction(60)
+            committed = time.monotonic()
+            others = ",".join(address for node, address in cluster.addresses.items() if node != led[0])
+            with Admin(bootstrap_servers=others) as beside:
+                eventually(lambda: beside.describe_transactions([ID])[ID].state == "CompleteCommit")
+            assert time.monotonic() - committed < SOON_SECONDS
+        cluster.heal()
 
 
 def in_sync(admin: Admin, topic: str) -> set[int]:

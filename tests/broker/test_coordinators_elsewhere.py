@@ -68,12 +68,13 @@ class Story:
     """The coordinators of which a broker knows one, and what was said of each transactional id."""
 
     def __init__(self, coordinator: int = OTHER) -> None:
+        self.coordinator = coordinator
         self.way = Way()
         self.heard: list[tuple[str, Verdicts]] = []
         self.here: list[Callable[[Verdicts, int], None]] = []
         """What this broker's own coordinator was asked, and is to answer."""
         self.coordinators = CoordinatorsElsewhere(
-            lambda _: coordinator,
+            lambda _: self.coordinator,
             lambda broker: Address("127.0.0.1", 9092) if broker in (ME, OTHER) else None,
             lambda broker: self.way,  # type: ignore[arg-type, return-value]
             ME,
@@ -176,3 +177,18 @@ def test_nobody_hears_anything_once_the_broker_ends() -> None:
     story.coordinators.close()
     question.done(AddPartitionsToTxnResponse())
     assert not story.heard
+
+
+def test_who_coordinates_no_more_and_may_be_cut_off_is_not_waited_for() -> None:
+    story = Story()
+    story.ask("a")
+    story.coordinators.look()
+    assert not story.heard
+    story.coordinator = ME
+    story.coordinators.look()
+    assert [(name, code_of_verdict(verdicts[FIRST])) for name, verdicts in story.heard] == [
+        ("a", ErrorCode.NOT_ENOUGH_REPLICAS)
+    ]
+    assert not story.way.asked  # hung up on
+    story.ask("a")
+    assert len(story.here) == 1

@@ -222,3 +222,53 @@ def test_nobody_hears_anything_once_the_broker_ends() -> None:
     story.markers.close()
     question.done(WriteTxnMarkersResponse())
     assert not story.told
+
+
+def test_who_leads_no_more_and_may_be_cut_off_is_not_waited_for() -> None:
+    story = Story()
+    story.send(FIRST)
+    story.markers.look()
+    assert (story.told, len(story.ways[1].asked)) == ([], 1)
+    story.leaders[FIRST] = 2
+    story.markers.look()
+    assert story.told == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER)]
+    assert not story.ways[1].asked  # hung up on
+    story.send(FIRST)
+    story.ways[2].answer()
+    assert story.told[1:] == [(FIRST, 0)]
+
+
+def test_what_waits_behind_a_question_that_nobody_needs_is_asked_at_once() -> None:
+    story = Story()
+    story.leaders[SECOND] = 1
+    story.send(FIRST)
+    story.send(SECOND)
+    story.leaders[FIRST] = 2
+    story.markers.look()
+    story.ways[1].answer()
+    assert story.told == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER), (SECOND, 0)]
+
+
+def test_of_a_question_about_several_those_are_answered_that_its_broker_leads_still() -> None:
+    story = Story()
+    story.leaders[SECOND] = 1
+    story.send(FIRST)
+    story.send(FIRST, END._replace(producer_id=78))
+    story.send(SECOND, END._replace(producer_id=79))
+    story.ways[1].answer()
+    story.leaders[FIRST] = 2
+    story.markers.look()
+    story.ways[1].answer()
+    assert story.told == [(FIRST, 0), (FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER), (SECOND, 0)]
+
+
+def test_what_waits_for_who_leads_no_more_is_sent_elsewhere_as_well() -> None:
+    story = Story()
+    story.send(FIRST)
+    story.send(FIRST, END._replace(epoch=4))
+    story.leaders[FIRST] = -1
+    story.markers.look()
+    assert story.told == [(FIRST, ErrorCode.NOT_LEADER_OR_FOLLOWER)] * 2
+    story.leaders[FIRST] = 1
+    story.send(FIRST)
+    assert len(story.ways[1].asked) == 1

@@ -141,6 +141,8 @@ def join(
         node.topics.observed(records)
         if any(not isinstance(each, NoOpRecord) for each in records):  # which come twice a second
             hosting.look()
+            for each in conversations:
+                each.look()
             joined.look()
 
     def is_in() -> bool:

@@ -95,6 +95,11 @@ class CoordinatorsElsewhere:
             if each.producer_id == producer_id and partition in each.partitions:
                 each.ended.add(partition)
 
+    def look(self) -> None:
+        """The metadata are others now: where another coordinates, the producer asks again, and waits for nobody who may be cut off."""
+        for each in self._questions.withdraw(lambda broker, asked: self._find(asked.transactional_id) != broker):
+            each.answer({}, ErrorCode.NETWORK_EXCEPTION)
+
     def close(self) -> None:
         self._here.clear()
         self._questions.close()

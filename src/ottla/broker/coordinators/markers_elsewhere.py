@@ -3,6 +3,7 @@
     prepared ──► who leads each partition ──► one WriteTxnMarkers for all that waits for a broker ──► a code for each partition
 
 A partition that is not to be reached now is told as such, and the coordinator comes again: the metadata may name another leader by then.
+Once they do, nobody waits for the answer of the last one, which may be cut off: readers of committed records would, too.
 """
 
 from __future__ import annotations
@@ -61,6 +62,11 @@ class MarkersElsewhere:
             told(ErrorCode.LEADER_NOT_AVAILABLE)
         else:
             self._questions.add(leader, Parcel(place, end, told))
+
+    def look(self) -> None:
+        """The metadata are others now."""
+        for each in self._questions.withdraw(lambda broker, parcel: self._leader_of(parcel.place) != broker):
+            each.told(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def close(self) -> None:
         self._questions.close()

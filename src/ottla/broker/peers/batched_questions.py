@@ -52,6 +52,23 @@ class BatchedQuestions(Generic[Item]):
         for items in (*self._waiting.values(), *self._asked.values()):
             yield from items
 
+    def withdraw(self, is_moot: Callable[[int, Item], bool]) -> list[Item]:
+        """What is not to be asked of its broker any more, by `is_moot(broker, item)`; it is not told an answer.
+
+        Where nobody waits for the question that is under way, its broker is hung up on: it may be one that is not reached, and
+        others who wait for it need not wait that long.
+        """
+        gone: list[Item] = []
+        for broker in {*self._waiting, *self._asked}:
+            for items in (self._waiting, self._asked):
+                gone += [each for each in items.get(broker, ()) if is_moot(broker, each)]
+                if broker in items:
+                    items[broker] = [each for each in items[broker] if each not in gone]
+            if self._asked.get(broker) == []:
+                self._connections[broker].close()
+                self._done(broker, None)
+        return gone
+
     def close(self) -> None:
         """Hang up; who waits hears nothing any more."""
         for connection in self._connections.values():
@@ -75,6 +92,8 @@ class BatchedQuestions(Generic[Item]):
         self._connections[broker].ask(Question(address, *self._form(chosen), done))
 
     def _done(self, broker: int, answer: Any) -> None:
-        self._answered(broker, self._asked.pop(broker, []), answer)
+        asked = self._asked.pop(broker, [])
+        if asked:
+            self._answered(broker, asked, answer)
         if self._waiting.get(broker) and broker not in self._asked:
             self._put(broker)
