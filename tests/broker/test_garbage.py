@@ -14,6 +14,7 @@ from ottla.errors import ErrorCode
 from ottla.protocol.headers import RequestHeader, encode_request_header
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from ottla.protocol.messages.describe_groups import DescribeGroupsRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.protocol.messages.produce import ProduceRequest
 from ottla.storage.log import Log
@@ -89,6 +90,25 @@ def test_an_error_of_our_own_closes_one_connection_and_is_logged_with_its_origin
         assert unlucky.hung_up()
     assert wire.ask(ApiVersionsRequest("a", "1"), 4).error_code == 0
     assert "ZeroDivisionError: planted" in caplog.text
+
+
+def test_what_cannot_be_loaded_any_more_costs_one_connection(
+    wire: Wire, broker: Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade changes the files of a broker that runs, and modules that it loads late do not fit to what it has."""
+    from ottla.broker import handlers
+
+    def missing(key: int) -> object:
+        raise ImportError("planted")
+
+    monkeypatch.setattr(handlers, "load", missing)
+    monkeypatch.delitem(handlers.HANDLERS._loaded, DescribeGroupsRequest.KEY, raising=False)
+    with Wire(broker.bootstrap_servers) as unlucky:
+        unlucky.send(DescribeGroupsRequest(["g"]), 5)
+        assert unlucky.hung_up()
+    assert wire.ask(ApiVersionsRequest("a", "1"), 4).error_code == 0
+    assert "needs a restart" in caplog.text
+    assert "ImportError: planted" in caplog.text
 
 
 def test_an_answer_that_cannot_be_written_costs_one_connection(

@@ -166,7 +166,9 @@ def test_no_marker_leaves_before_the_decision_is_committed(broker: Broker, wire:
     assert markers_in(broker) == 1
 
 
-def test_who_waits_is_sent_to_another_when_another_leads(broker: Broker, wire: Wire, other: Wire) -> None:
+def test_who_waits_is_sent_to_another_when_another_leads(
+    broker: Broker, wire: Wire, other: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
     lead(broker, ME, OTHER)
     answer = asked(wire, BEGIN, 5)
     eventually(lambda: end_of(broker) >= 1)
@@ -174,6 +176,9 @@ def test_who_waits_is_sent_to_another_when_another_leads(broker: Broker, wire: W
     assert answer().error_code == ErrorCode.NOT_COORDINATOR
     assert wire.ask(BEGIN, 5).error_code == ErrorCode.NOT_COORDINATOR
     assert wire.ask(ending(InitProducerIdResponse(producer_id=1)), 4).error_code == ErrorCode.NOT_COORDINATOR
+    added = wire.ask(adding(InitProducerIdResponse(producer_id=1)), 3).results_by_topic_v3_and_below[0]
+    assert added.results_by_partition[0].partition_error_code == ErrorCode.NOT_COORDINATOR
+    assert not [each for each in caplog.records if each.levelname == "ERROR"], "each restart of a broker has that"
     assert state(wire)[0] == ErrorCode.NOT_COORDINATOR
     assert wire.ask(ListTransactionsRequest(), 1).transaction_states == []
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 from ottla.broker.config_changes import refused_here
 from ottla.broker.connections import Connections
 from ottla.broker.farewell import Farewell
 from ottla.broker.gate import Gate
-from ottla.broker.handlers import FORWARDED, HANDLERS, guarded, is_spoken
+from ottla.broker.handlers import FORWARDED, HANDLERS, Line, guarded, is_spoken
 from ottla.broker.joined import Joined
 from ottla.broker.node import BrokerNode
 from ottla.broker.plain_way import PlainWay
@@ -126,26 +127,16 @@ class RequestHandler:
         if connection.call is None and self.plain_way.takes(connection, frame, now):
             return self._note_time(connection, frame, arrived)
         try:
-            header, position = decode_header(frame)
-            line = HANDLERS[header.api_key]
-            call = Call(self, connection, header, now, len(frame))
-            call.arrived = arrived
-            if not is_spoken(line.api.name, joins=self._node.config.joins):
-                raise ProtocolError(f"it asks for {line.api.name}, which this broker of a cluster does not serve yet")
-            if header.api_version in line.versions:
-                request = read_request(line.api.request, header.api_version, frame, position)
-            # The one request that is answered in whatever version: it is how a client finds out which versions there
-            # are.
-            elif header.api_key == ApiVersionsRequest.KEY:
-                request = None
-                call.response_version = 0  # which every client can read, so that it may ask again
-            else:
-                raise ProtocolError(
-                    f"it asks for {line.api.name} v{header.api_version}, versions {line.versions} are spoken"
-                )
+            line, call, request = self._begun(connection, frame, now, arrived)
         except ProtocolError as error:
-            self._memory.handed_out -= len(frame)
-            self._connections.hang_up(connection, str(error))
+            self._refuse(connection, frame, str(error))
+        except (
+            Exception
+        ):  # as where an upgrade changed the files of a broker that runs, and what is loaded now does not fit
+            log.exception(
+                "a request from %s cannot be begun; a broker whose files were changed needs a restart", connection
+            )
+            self._refuse(connection, frame, "its request cannot be begun, as logged above")
         else:
             joined = self._joined
             if joined is not None and line.api.name in FORWARDED:
@@ -156,6 +147,27 @@ class RequestHandler:
                 self.carry_out(call, lambda: line.handle(self._node, call, request))
             else:
                 self.carry_out(call, lambda: guarded(self._node, line, call, request))
+
+    def _begun(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> tuple[Line, Call, Any]:
+        """A request as it is read, its call, and who handles it; ProtocolError where nobody does."""
+        header, position = decode_header(frame)
+        line = HANDLERS[header.api_key]
+        call = Call(self, connection, header, now, len(frame))
+        call.arrived = arrived
+        if not is_spoken(line.api.name, joins=self._node.config.joins):
+            raise ProtocolError(f"it asks for {line.api.name}, which this broker of a cluster does not serve yet")
+        if header.api_version in line.versions:
+            return line, call, read_request(line.api.request, header.api_version, frame, position)
+        # The one request that is answered in whatever version: it is how a client finds out which versions there
+        # are.
+        if header.api_key == ApiVersionsRequest.KEY:
+            call.response_version = 0  # which every client can read, so that it may ask again
+            return line, call, None
+        raise ProtocolError(f"it asks for {line.api.name} v{header.api_version}, versions {line.versions} are spoken")
+
+    def _refuse(self, connection: Connection, frame: memoryview, why: str) -> None:
+        self._memory.handed_out -= len(frame)
+        self._connections.hang_up(connection, why)
 
     def _note_time(self, connection: Connection, frame: memoryview, arrived: float) -> None:
         """A request has gone the short way, and is answered unless it is a fetch that waits."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.broker.transaction_calls import ask
+from ottla.broker.transaction_calls import ask, fault_of, known_error
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from ottla.protocol.schema import Message
@@ -32,8 +31,7 @@ def handle(node: BrokerNode, call: Call, request: AddOffsetsToTxnRequest) -> Mes
 
     def response(code: int | KafkaError) -> AddOffsetsToTxnResponse:
         if isinstance(code, KafkaError):
-            node.partitions.complaints.tell(f"the offsets of {request.group_id!r} cannot join a transaction: {code}")
-            code = coordinator_error(code.code)
+            code = fault_of(node, f"the offsets of {request.group_id!r} cannot join a transaction", code)
         return AddOffsetsToTxnResponse(error_code=known_error(code, fenced=call.version >= FENCED_SINCE))
 
     return ask(call, add, response)

@@ -8,11 +8,10 @@ from typing import Any
 
 from ottla.broker.access import denied
 from ottla.broker.cluster.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
-from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.machines.runtime import Pending
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.broker.transaction_calls import tell
+from ottla.broker.transaction_calls import fault_of, known_error, tell
 from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
@@ -142,8 +141,7 @@ def verdict(
 def code_of(node: BrokerNode, wanted: AddPartitionsToTxnTransaction, code: int | KafkaError) -> int:
     if not isinstance(code, KafkaError):
         return code
-    node.partitions.complaints.tell(f"the transaction of {wanted.transactional_id!r} cannot grow: {code}")
-    return coordinator_error(code.code)
+    return fault_of(node, f"the transaction of {wanted.transactional_id!r} cannot grow", code)
 
 
 def of_all(wanted: AddPartitionsToTxnTransaction, code: int) -> Codes:

@@ -7,7 +7,7 @@ import logging
 from ottla.broker.access import Access
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.broker.transaction_calls import ask
+from ottla.broker.transaction_calls import MOVES, ask
 from ottla.coordination.transactions.events import Answer
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
@@ -37,7 +37,7 @@ def handle(node: BrokerNode, call: Call, request: InitProducerIdRequest) -> Mess
 
 def unable(node: BrokerNode, call: Call, error: KafkaError) -> InitProducerIdResponse:
     """What a client is told that makes it try again, where the fault is the broker's."""
-    if error.code in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR):
+    if error.code in MOVES:
         return refused(error.code)
     node.partitions.complaints.tell(f"no id for the producer of {call.connection.peer[0]}: {error}")
     is_told = isinstance(error, OutOfServiceError)

@@ -9,11 +9,11 @@ from ottla.broker.access import denied
 from ottla.broker.cluster.own_topics import CONSUMER_OFFSETS
 from ottla.broker.cluster.topics import partition_of_key
 from ottla.broker.group_calls import ask
-from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.handlers.offset_commit import commit_error, is_too_much, partition_error
 from ottla.broker.machines.runtime import Pending
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
+from ottla.broker.transaction_calls import coordinator_error, known_error
 from ottla.broker.transactional_write import UNASKED
 from ottla.coordination.groups.events import TransactionalOffsetsCommitted
 from ottla.errors import ErrorCode, KafkaError
