@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ottla.broker.peers.loop_connection import LoopConnection, Question
@@ -61,9 +62,9 @@ class BatchedQuestions(Generic[Item]):
         gone: list[Item] = []
         for broker in {*self._waiting, *self._asked}:
             for items in (self._waiting, self._asked):
-                gone += [each for each in items.get(broker, ()) if is_moot(broker, each)]
                 if broker in items:
-                    items[broker] = [each for each in items[broker] if each not in gone]
+                    moot, items[broker] = parted(items[broker], partial(is_moot, broker))
+                    gone += moot
             if self._asked.get(broker) == []:
                 self._connections[broker].close()
                 self._done(broker, None)
@@ -97,3 +98,11 @@ class BatchedQuestions(Generic[Item]):
             self._answered(broker, asked, answer)
         if self._waiting.get(broker) and broker not in self._asked:
             self._put(broker)
+
+
+def parted(items: Iterable[Item], is_moot: Callable[[Item], bool]) -> tuple[list[Item], list[Item]]:
+    """Those of which it is so, and the others."""
+    of_both: tuple[list[Item], list[Item]] = ([], [])
+    for each in items:
+        of_both[0 if is_moot(each) else 1].append(each)
+    return of_both
