@@ -66,11 +66,11 @@ class House:
             ThrottledCopies(FOLLOWER, lambda: self.limit, lambda topic: {FOLLOWER: "*"}, OTHER, self.clock),
         )
 
-    def follow(self, wire: Wire, leader_epoch: int = EPOCH) -> FollowedPartition:
+    def follow(self, wire: Wire, leader_epoch: int = EPOCH, *, in_sync: bool = False) -> FollowedPartition:
         topic_id = wire.metadata("t").topics[0].topic_id
         partition = Partition(TopicPartition("t", 0), topic_id, self._open, leader_epoch=leader_epoch)
         begin_to_follow(partition, leader_epoch, Waiting(self.timers), self.clock)
-        followed = FollowedPartition(partition, ME, self.clock, self.flusher, Waiting(self.timers))
+        followed = FollowedPartition(partition, ME, self.clock, self.flusher, Waiting(self.timers), in_sync=in_sync)
         self.fetcher.add(followed)
         return followed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -125,11 +125,18 @@ class House:
             self.metadata.machine.replay(record)
         self.hosting.look()
 
-    def topic(self, *replicas: int, name: str = "t", topic_id: UUID = TOPIC, directory: UUID = HERE) -> None:
-        """A topic of one partition, led by the first, who is alone in sync."""
+    def topic(
+        self,
+        *replicas: int,
+        name: str = "t",
+        topic_id: UUID = TOPIC,
+        directory: UUID = HERE,
+        in_sync: Sequence[int] = (),
+    ) -> None:
+        """A topic of one partition, led by the first, who is alone in sync unless it is said who is."""
         directories = [directory if each == ME else THERE for each in replicas]
         partition = PartitionRecord(
-            0, topic_id, replicas, replicas[:1], leader=replicas[0], leader_epoch=4, directories=directories
+            0, topic_id, replicas, in_sync or replicas[:1], leader=replicas[0], leader_epoch=4, directories=directories
         )
         self.say(TopicRecord(name, topic_id), partition)
 

@@ -135,6 +135,7 @@ def join(
 
     node.split = membership.peers.split
     hosting = hosted(node, membership, selector)
+    node.partitions.relieves = hosting.relieves
     hosting.on_led, hosting.on_lost, hosting.on_deleted = node.led, node.lost, node.topics_deleted
 
     def applied(records: list[Message]) -> None:

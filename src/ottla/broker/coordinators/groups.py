@@ -237,7 +237,7 @@ class Groups:
             try:
                 built = self._built(partition)
             except OutOfServiceError as error:
-                raise partition.take_out_of_service(error) from None
+                raise self._partitions.take_out_of_service(partition, error) from None
             return self._take_up(partition, built)
         self._load(partition)
         raise StillLoading(partition)
@@ -264,7 +264,7 @@ class Groups:
                 return  # another led it meanwhile, and may have written to it, or cut it
             del self._loading[partition]
             if isinstance(error, OutOfServiceError):
-                partition.take_out_of_service(error)
+                self._partitions.take_out_of_service(partition, error)
             elif error is not None:
                 log.error("the groups in %s cannot be read: %s", partition.topic_partition, error)
             elif self._partitions.find(*partition.topic_partition) is partition:

@@ -344,7 +344,7 @@ class TransactionCoordinator:
             # Built from its log when first asked for; then what a crash left prepared is finished.
             runtime = self._runtimes[partition] = self._built(partition)
         except OutOfServiceError as error:
-            raise partition.take_out_of_service(error) from None
+            raise self._surroundings.partitions.take_out_of_service(partition, error) from None
         self._finish_all(partition)
         return runtime
 
@@ -370,7 +370,7 @@ class TransactionCoordinator:
                 return  # another led it meanwhile, and may have written to it, or cut it
             del self._loading[partition]
             if isinstance(error, OutOfServiceError):
-                partition.take_out_of_service(error)
+                self._surroundings.partitions.take_out_of_service(partition, error)
             elif error is not None:
                 log.error("the transactions in %s cannot be read: %s", partition.topic_partition, error)
             else:

@@ -111,8 +111,11 @@ class PartitionReader:
     def _damaged(self, partition: Partition, wanted: FetchPartition, failure: CorruptRecordError) -> PartitionData:
         """An answer that says where the log goes on, where a client would look for its beginning.
 
-        CORRUPT_MESSAGE is the code that clients tell their users; KAFKA_STORAGE_ERROR they try again in silence.
+        CORRUPT_MESSAGE is the code that clients tell their users; KAFKA_STORAGE_ERROR they try again in silence, and with whoever leads
+        by then: that is for a copy which others have whole.
         """
+        if self.partitions.relieves(partition):
+            return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
         known = failure.damage if isinstance(failure, DamagedLogError) else None
         damage = known or partition.damage_at(wanted.fetch_offset)
         sentence = (

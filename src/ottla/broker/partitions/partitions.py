@@ -52,6 +52,8 @@ class Partitions:
         """In a cluster: the name of a topic, of which there may be nothing here; None where this broker has everything."""
         self.suspect: Callable[[BaseException | None, Partition | None], None] = lambda error, partition: None
         """Told of errors that may mean that a directory has failed."""
+        self.relieves: Callable[[Partition], bool] = lambda partition: False
+        """Told of a copy in which damage was met; whether another leads it, or is asked to, so that one had better ask again."""
         self.absent_code: Callable[[str, int], ErrorCode] = lambda topic, index: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         """What is said of a partition that is not here: in a cluster others may have it."""
 
@@ -181,6 +183,15 @@ class Partitions:
         found = (each for each in self._unchecked if each.opened_log is None and each.fault is None)
         self._unchecked = [each for each in found if self.find(*each.topic_partition) is each]
         return self._unchecked
+
+    def take_out_of_service(self, partition: Partition, error: OutOfServiceError) -> KafkaError:
+        """Let nobody use a partition whose log is to be read whole, and cannot be; what to tell of it.
+
+        Where others have all of it one of them leads in a moment, and this copy is made whole: who asks is to look for that one.
+        """
+        if self.relieves(partition):
+            return KafkaError(ErrorCode.NOT_COORDINATOR, f"{partition} is damaged here: another broker is to lead it")
+        return partition.take_out_of_service(error)
 
     def ensure_vacant(self, partitions: Sequence[TopicPartition]) -> None:
         """OutOfServiceError where one that is to be made has a folder, of which nobody knows what is in it."""

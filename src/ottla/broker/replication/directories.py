@@ -9,7 +9,7 @@ from uuid import UUID
 from ottla.broker.controllers.forwarder import Errand, Forwarder
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import LOST, PartitionState, Topic
 from ottla.errors import name_of
 from ottla.model import TopicPartition
 from ottla.protocol.messages.assign_replicas_to_dirs import (
@@ -51,9 +51,18 @@ class Directories:
         place = topic.topic_id, state.index
         directory = self._place(TopicPartition(topic.name, state.index))
         if directory is None or state.directories[state.replicas.index(self._node_id)] == directory:
-            self._untold.pop(place, None)
+            if self._untold.get(place) != LOST:
+                self._untold.pop(place, None)
         else:
             self._untold[place] = directory
+
+    def give_up(self, topic: Topic, state: PartitionState) -> None:
+        """Tell that a copy is not to be counted on, as if its directory were gone: it is in sync no more, and leads nothing.
+
+        Once the metadata say so, `note` sets right where it is.
+        """
+        self._untold[topic.topic_id, state.index] = LOST
+        self.tell()
 
     def tell(self) -> None:
         """Tell of those, all at once; the metadata say when they are heard."""
@@ -74,5 +83,7 @@ class Directories:
                 log.warning("the controllers do not hear in which directory copies are: %s", why)
                 self._untold = told | self._untold
                 self._timers.at(self._clock.monotonic() + AGAIN_SECONDS, self.tell)
+            else:
+                self.tell()  # of what has come to be known meanwhile
 
         self._forwarder.ask(Errand(request, 0, AssignReplicasToDirsResponse, done))

@@ -7,11 +7,14 @@ import logging
 from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.replication.healing import Healing
 from ottla.clock import Clock
 from ottla.coordination.replication.fetch_session import Place
 from ottla.coordination.replication.fetched import LATER_SECONDS, Append, BeginAnew, Cut, CutAt, RangeOutcome, Wait
 from ottla.coordination.replication.follower import FetchFrom, Follower
-from ottla.errors import CorruptRecordError, KafkaError, name_of
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, name_of
+from ottla.records.batch import iter_headers, verify
+from ottla.storage.batches.damage import Damage
 from ottla.storage.log import Log
 
 logger = logging.getLogger(__name__)
@@ -20,7 +23,17 @@ logger = logging.getLogger(__name__)
 class FollowedPartition:
     """Under one leader, in one epoch."""
 
-    def __init__(self, partition: Partition, leader: int, clock: Clock, flusher: Flusher, waiting: Waiting) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        leader: int,
+        clock: Clock,
+        flusher: Flusher,
+        waiting: Waiting,
+        healing: Healing | None = None,
+        *,
+        in_sync: bool = False,
+    ) -> None:
         """The partition's log is open, and knows of copies elsewhere."""
         self.partition = partition
         self.place = Place(partition.topic_id, partition.topic_partition.partition)
@@ -33,13 +46,46 @@ class FollowedPartition:
         """Whether the leader has more that is committed, as far as is known."""
         self.out_of_range = False
         """Whether it has to be found out where the leader's log begins."""
+        self._healing = healing or Healing()
+        self.in_sync = in_sync
+        """Whether the controllers count on it."""
+        self._damage = self._healing.damage(self.log, leader)
+        self._asked_for: Damage | None = None
+        """The damage at which the present question begins."""
         self._clock = clock
         self._flusher = flusher
         self._waiting = waiting
         self._failing = ""
 
+    @property
+    def heals(self) -> Damage | None:
+        """The damage from which on it is to be copied anew; not before nobody counts on what lies behind."""
+        return None if self.in_sync else self._damage
+
+    @property
+    def fetch_offset(self) -> int:
+        """From where on it lacks something."""
+        return self.log.end_offset if self.heals is None else self.heals.offset
+
     def next_fetch(self) -> FetchFrom:
-        return self.machine.next_fetch(self.log.epochs.entries, self.log.end_offset)
+        self._asked_for = self.heals
+        return self.machine.next_fetch(self.log.epochs.entries, self.fetch_offset)
+
+    def see(self, *, in_sync: bool) -> bool:
+        """Hear whether the controllers count on it; whether something else is to be asked for than before."""
+        before = self.heals
+        self.in_sync = in_sync
+        self._look_for_damage()
+        return self.heals != before
+
+    def begin_at(self, leaders_start: int) -> None:
+        """Let go what the leader has not any more, as far as it is known to be committed."""
+        if self.log.start_offset < leaders_start <= self.log.high_watermark:
+            self.log.advance_start(leaders_start)
+            self._look_for_damage()
+
+    def _look_for_damage(self) -> None:
+        self._damage = self._healing.damage(self.log, self.leader)
 
     def take(self, outcome: Append | Cut | Wait | RangeOutcome) -> None:
         """Do what an answer means; what cannot be done now is tried again."""
@@ -61,6 +107,8 @@ class FollowedPartition:
 
     def _do(self, outcome: Append | Cut | Wait | RangeOutcome) -> None:
         match outcome:
+            case Append() if self._asked_for is not None:
+                self._heal(self._asked_for, outcome)
             case Append():
                 self._append(outcome)
             case Cut():
@@ -71,8 +119,44 @@ class FollowedPartition:
                 logger.warning("%s begins anew at offset %d, as its leader's log does", self.partition, outcome.offset)
                 self.log.truncate_fully_and_start_at(outcome.offset, now_ms=self._clock.wall_ms())
                 self.machine.high_watermark = outcome.offset
+                self._look_for_damage()
+            case Wait(code=ErrorCode.CORRUPT_MESSAGE) if self._asked_for is not None:
+                self._despair(self._asked_for)
             case Wait():
                 self.wait(outcome.seconds, name_of(outcome.code))
+
+    def _heal(self, damage: Damage, outcome: Append) -> None:
+        """Give up what is damaged and all behind it, now that the leader has sent what follows on what is whole."""
+        if damage != self.heals:
+            return  # It has come to be counted on meanwhile.
+        if not outcome.records:
+            self.out_of_range = True  # or it may send nothing at present: its range tells
+            return
+        ensure_whole(self.partition, outcome.records)
+        before, end = self.log.end_offset, self.log.truncate_to(damage.offset, now_ms=self._clock.wall_ms())
+        logger.warning(
+            "%s is cut at offset %d, where it ended at %d, and copied from there on from broker %d, which has what is damaged here: %s",
+            self.partition,
+            end,
+            before,
+            self.leader,
+            damage,
+        )
+        self.machine.high_watermark = min(self.machine.high_watermark, end)
+        self._healing.healed()
+        self._look_for_damage()
+        self.lags = True
+
+    def _despair(self, damage: Damage) -> None:
+        logger.error(
+            "%s stays as it is: broker %d, which leads, cannot read offset %d either; %s",
+            self.partition,
+            self.leader,
+            damage.offset,
+            damage,
+        )
+        self._healing.despair(damage, self.leader)
+        self._look_for_damage()
 
     def _append(self, outcome: Append) -> None:
         log = self.log
@@ -96,6 +180,16 @@ class FollowedPartition:
             end := self.log.truncate_to(offset, now_ms=self._clock.wall_ms()),
         )
         self.machine.high_watermark = min(self.machine.high_watermark, end)
+        self._look_for_damage()
+
+
+def ensure_whole(partition: Partition, records: memoryview) -> None:
+    """CorruptRecordError unless what a leader sent are batches as they were written, one or more."""
+    found = list(iter_headers(records))
+    if not found:
+        raise CorruptRecordError(f"{partition}: the leader sent {len(records)} bytes without a whole batch")
+    for position, header in found:
+        verify(records, position, header)
 
 
 def begin_to_follow(partition: Partition, leader_epoch: int, waiting: Waiting, clock: Clock) -> None:

@@ -76,6 +76,9 @@ class Hosting:
         self._roles.on_led = lambda partition: self.on_led(partition)
         self._roles.on_lost = lambda partition: self.on_lost(partition)
         self._roles.on_failure = self._look_again
+        self._roles.on_damaged = self._directories.give_up
+        self._suspected: set[UUID] = set()
+        """Topics of which damage was found while they were read."""
 
     def begin(self) -> None:
         """Take up what is here, now that the metadata are known."""
@@ -177,6 +180,20 @@ class Hosting:
     def relocate(self, partition: Partition) -> None:
         """Copy on into the log that a partition has now, in another directory."""
         self._roles.relocate(partition)
+
+    def relieves(self, partition: Partition) -> bool:
+        """Whether who has met damage in a copy had better ask again: another leads, or is asked to."""
+        topic_id = partition.topic_id
+        if not self._roles.awaits_relief(partition):
+            return False
+        if topic_id not in self._suspected:
+            self._suspected.add(topic_id)
+            self._timers.at(self._clock.monotonic(), lambda: self._see_to_damage(topic_id))
+        return True
+
+    def _see_to_damage(self, topic_id: UUID) -> None:
+        self._suspected.discard(topic_id)
+        self._look_again(topic_id)
 
     def _look_again(self, topic_id: UUID) -> None:
         """Take up a topic once more, of which something could not be used: a disk may be well again."""

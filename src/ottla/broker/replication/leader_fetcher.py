@@ -250,13 +250,13 @@ class LeaderFetcher:
 
     def _ranged(self, each: FollowedPartition, start: int, end: int) -> None:
         each.out_of_range = False
-        outcome = within_range(each.log.end_offset, start, end)
-        if self.partitions.get(each.place) is not each:
-            pass
-        elif outcome is None:
-            each.wait(LATER_SECONDS, "its offset was out of the leader's range, and is not any more")
-        else:
-            each.take(outcome)
+        if self.partitions.get(each.place) is each:
+            each.begin_at(start)
+            outcome = within_range(each.log.end_offset, start, end, each.fetch_offset)
+            if outcome is None:
+                each.wait(LATER_SECONDS, "what it lacks was not to be had from its leader, which has it by now")
+            else:
+                each.take(outcome)
         self._resume()
 
     def _lost(self, answer: FetchResponse | OttlaError) -> None:

@@ -16,6 +16,7 @@ from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.followed_partition import FollowedPartition, begin_to_follow
+from ottla.broker.replication.healing import RELIEF_SECONDS, Healing
 from ottla.broker.replication.isr_changes import IsrChanges
 from ottla.broker.replication.leader_fetcher import LeaderFetcher
 from ottla.broker.settings.config import BrokerConfig
@@ -74,8 +75,11 @@ class ReplicaRoles:
         self.on_lost: Callable[[Partition], None] = lambda partition: None
         self.on_failure: Callable[[UUID], None] = lambda topic_id: None
         """Told of the topic some seconds after one of its roles could not be taken on."""
+        self.on_damaged: Callable[[Topic, PartitionState], None] = lambda topic, state: None
+        """Told of a copy that is not to be in sync any more: it is damaged, and others are whole."""
         self._fetchers: dict[int, LeaderFetcher] = {}
         self._followed: dict[Place, FollowedPartition] = {}
+        self._healings: dict[Place, Healing] = {}
         self._waiting_roles: dict[Place, Role] = {}
         self._is_to_go_on = False
 
@@ -90,13 +94,28 @@ class ReplicaRoles:
 
     def give_up(self, place: Place) -> None:
         self._waiting_roles.pop(place, None)
+        self._healings.pop(place, None)
         self._stop_following(place)
+
+    def awaits_relief(self, partition: Partition) -> bool:
+        """Whether who reads what is damaged of a copy had better ask another, which may lead in a moment."""
+        place = Place(partition.topic_id, partition.topic_partition.partition)
+        leadership = partition.leadership
+        if leadership is None:
+            return place in self._followed
+        others = (leadership.machine.assignment.in_sync & leadership.brokers.epochs.keys()) - {self._me}
+        damage = self._healing(place).damage(partition.log, self._me)
+        if damage is None or not others:
+            return False
+        now = self._clock.monotonic()
+        return not self._healing(place).has_asked(damage, others) or self._healing(place).awaits_relief(now)
 
     def relocate(self, partition: Partition) -> None:
         """Go on with the log that a partition has now, in another directory."""
         followed = self._followed.get(Place(partition.topic_id, partition.topic_partition.partition))
         if followed is not None and followed.partition is partition:
             followed.log = partition.log
+            self._hear(followed, followed.in_sync)
 
     def go_on(self) -> None:
         """Take on what waits, for a stretch; the rest in later turns of the loop."""
@@ -153,12 +172,15 @@ class ReplicaRoles:
     def _take_on(self, role: Role) -> None:
         """Lead or follow; without a leader wait until there is one."""
         partition, topic, state = role
+        if self._steps_down(role):
+            return
         if state.leader == self._me:
             self._stop_following(role.place)
             self._begin_to_lead(partition, self._assignment(topic, state))
             return
         known = self._followed.get(role.place)
         if known is not None and (known.leader, known.machine.leader_epoch) == (state.leader, state.leader_epoch):
+            self._hear(known, self._is_counted_on(state))
             return
         self._stop_following(role.place)
         led = partition.leads
@@ -166,7 +188,38 @@ class ReplicaRoles:
         if led:
             self.on_lost(partition)
         if state.leader >= 0:
-            self._follow(partition, state.leader)
+            self._follow(partition, state.leader, self._is_counted_on(state))
+
+    def _steps_down(self, role: Role) -> bool:
+        """Ask others to go on without a copy that is damaged, if they can; whether it is not to be led here until they do.
+
+        What is led already is led on: their log is the same, but for what is damaged.
+        """
+        partition, topic, state = role
+        healing, now = self._healing(role.place), self._clock.monotonic()
+        damage = healing.damage(partition.log, state.leader)
+        others = sorted(each for each in state.isr if each != self._me and each in self.brokers.epochs)
+        if damage is None or self._me not in state.isr or not others:
+            return False
+        if healing.ask(damage, others, now):
+            log.warning(
+                "%s is damaged here, and not with those who are in sync with it, %s: it is to be so no more, and to be copied "
+                "anew: %s", partition, ", ".join(f"broker {each}" for each in others), damage,
+            )  # fmt: skip
+            self.on_damaged(topic, state)
+            self._timers.at(now + RELIEF_SECONDS, lambda: self.on_failure(topic.topic_id))
+        return state.leader == self._me and partition.leadership is None and healing.awaits_relief(now)
+
+    def _is_counted_on(self, state: PartitionState) -> bool:
+        """Whether the controllers may have this broker lead as it is."""
+        return self._me in state.isr or self._me in state.elr
+
+    def _healing(self, place: Place) -> Healing:
+        return self._healings.setdefault(place, Healing())
+
+    def _hear(self, followed: FollowedPartition, in_sync: bool) -> None:
+        if followed.see(in_sync=in_sync):
+            self._fetchers[followed.leader].add(followed)
 
     def _begin_to_lead(self, partition: Partition, assignment: Assignment) -> None:
         self._lead(partition, assignment, self.brokers)
@@ -175,8 +228,11 @@ class ReplicaRoles:
             self._isr_changes.look(partition.leadership)
         self.on_led(partition)
 
-    def _follow(self, partition: Partition, leader: int) -> None:
-        followed = FollowedPartition(partition, leader, self._clock, self._flusher, self._waiting)
+    def _follow(self, partition: Partition, leader: int, in_sync: bool) -> None:
+        healing = self._healing(Place(partition.topic_id, partition.topic_partition.partition))
+        followed = FollowedPartition(
+            partition, leader, self._clock, self._flusher, self._waiting, healing, in_sync=in_sync
+        )
         self._followed[followed.place] = followed
         if leader not in self._fetchers:
             self._fetchers[leader] = self._fetcher(leader)

@@ -13,6 +13,8 @@ MIGRATING = UUID(int=0)
 """Kafka's mark of a directory that nobody has told of yet: the record is older than directories."""
 ANY_DIRECTORY = UUID(int=1)
 """Kafka's mark of "some directory, not told which"."""
+LOST = UUID(int=2)
+"""Kafka's mark of a directory that is gone."""
 
 
 class PartitionState(Struct, frozen=True):

@@ -19,7 +19,7 @@ from ottla.coordination.cluster.node_records import (
 )
 from ottla.coordination.cluster.records import NO_LEADER
 from ottla.coordination.cluster.registration import Registration
-from ottla.coordination.cluster.topic import ANY_DIRECTORY, MIGRATING, PartitionState, Topic
+from ottla.coordination.cluster.topic import ANY_DIRECTORY, LOST, MIGRATING, PartitionState, Topic
 from ottla.coordination.cluster.topic_configs import defaults
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.controller.events import NO_CHANCE, Chance
@@ -30,8 +30,6 @@ from ottla.protocol.schema import Message
 ELR_VERSION = "eligible.leader.replicas.version"
 UNASSIGNED = ANY_DIRECTORY
 """The broker says later in which of its directories a copy lies."""
-LOST = UUID(int=2)
-"""Kafka's mark of a directory that is gone."""
 
 
 class Known(NamedTuple):

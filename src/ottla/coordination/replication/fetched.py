@@ -82,8 +82,12 @@ def outcome_of(data: PartitionData) -> Outcome:
     return Append(memoryview(data.records or b""), data.high_watermark, data.log_start_offset)
 
 
-def within_range(log_end: int, leaders_start: int, leaders_end: int) -> RangeOutcome:
-    """What a follower does that is out of its leader's range; None where it is not any more."""
+def within_range(log_end: int, leaders_start: int, leaders_end: int, fetch_offset: int | None = None) -> RangeOutcome:
+    """What a follower does that is out of its leader's range; None where it is not any more.
+
+    It fetches from its log's end, or from an offset below where it is damaged.
+    """
     if log_end > leaders_end:
         return CutAt(leaders_end)
-    return BeginAnew(leaders_start) if log_end < leaders_start else None
+    lacks_from = log_end if fetch_offset is None else fetch_offset
+    return BeginAnew(leaders_start) if lacks_from < leaders_start else None

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT64_MAX, Buffer, FileSlice, OffsetAndTimestamp
-from ottla.storage.batches.damage import Damage, DamagedLogError, folder_in_place, remedy
+from ottla.storage.batches.damage import Damage, DamagedLogError, folder_in_place
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.leader_epochs import LeaderEpochs
@@ -26,7 +26,7 @@ from ottla.storage.log import high_watermark
 from ottla.storage.log.appending import Appended, append
 from ottla.storage.log.durability import Durability
 from ottla.storage.log.following import append_as_is
-from ottla.storage.log.log_damage import note_missing, unsure_end
+from ottla.storage.log.log_damage import note_missing, outlook, unsure_end
 from ottla.storage.log.log_end import LogEnd
 from ottla.storage.log.truncation import start_anew, truncate_to
 from ottla.storage.log_config import LogConfig
@@ -102,8 +102,8 @@ class Log(LogEnd):
         try:
             if not directory.is_dir():
                 directory.mkdir(parents=True, exist_ok=True)
-            log._find(start_offset or 0)
             log.replicated = committed is not None
+            log._find(start_offset or 0)
             found = log._resume(recovery_point, now_ms) if clean else log._recover(recovery_point, now_ms)
             log.producers, log._snapshots.latest = found.state, found.latest
         except IsADirectoryError as error:
@@ -370,7 +370,7 @@ class Log(LogEnd):
         self.epochs.truncate_from(0)
         self._create(offset)
         self.start_offset = self.end_offset = self.high_watermark = self._durability.forced_to = offset
-        self.torn_at = None
+        self.torn_at = self.lost = None
 
     def keeping_producers(self) -> Callable[[], None] | None:
         """What writes down the producers known here, in any thread; None where a restart would gain nothing."""
@@ -410,14 +410,14 @@ class Log(LogEnd):
         if not found:
             self._create(start_offset)
         if len(found) > 1:
-            note_missing(self._list, found)
+            note_missing(self._list, found, outlook(self))
 
     def _begin(self, noted: int | None) -> int:
         """Where the log begins: at its first segment, or before it where files are gone."""
         self.lost = lost_beginning(self.directory, noted, self.bases[0])
         if self.lost is None:
             return self.bases[0]
-        LOG.error("%s; readers who begin there get an error; %s", self.lost, remedy(self.directory))
+        LOG.error("%s; %s", self.lost, outlook(self))
         return self.lost.offset
 
     def _create(self, base_offset: int) -> None:

@@ -6,7 +6,7 @@ import logging
 import os
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ottla.storage.batches.damage import Damage, OutOfServiceError, UnsureEnd, remedy, survey
@@ -24,7 +24,7 @@ SMALL_BYTES = 64 * 1024 * 1024
 """A segment up to this size is looked at from its beginning, a larger one from where its index says."""
 
 
-def note_missing(segments: SegmentList, found: Mapping[int, os.stat_result]) -> None:
+def note_missing(segments: SegmentList, found: Mapping[int, os.stat_result], outlook: str) -> None:
     """Have the segments of a log that is opened know which are gone from between them, and which must be noted."""
     missing, unnoted = compare(segments.directory, found)
     unknown = set(unnoted)
@@ -34,7 +34,24 @@ def note_missing(segments: SegmentList, found: Mapping[int, os.stat_result]) -> 
         damage = segment.ground.add_damage(unsound_behind(segment.path, segment.size, each))
         segment.ground.gone = [damage]
         segment.transactions.doubt()
-        LOG.error("%s; readers who come there get an error; %s", damage, remedy(segments.directory))
+        LOG.error("%s; %s", damage, outlook)
+
+
+def outlook(log: Log) -> str:
+    """What becomes of a log in which something is missing, and what a person can do."""
+    if log.replicated:
+        return "the copy is made whole from another broker's, if one has all of it"
+    return f"readers who come there get an error; {remedy(log.directory)}"
+
+
+def known_damages(log: Log) -> Iterator[Damage]:
+    """What has been seen so far of what is served, by offset; nothing is looked for."""
+    if log.lost is not None and log.start_offset < log.bases[0]:
+        yield log.lost
+    for segment in log.segments:
+        for damage in tuple(segment.ground.damages):
+            if damage.offset >= log.start_offset or damage.next_offset > log.start_offset:
+                yield damage
 
 
 def find_damage(log: Log, offset: int) -> Damage | None:
