@@ -40,6 +40,28 @@ CASES = {
         sink="{type: topic, topic: a, bootstrap.servers: ','}"
     ): "5:33: bootstrap.servers: is empty: write host:port, such as 127.0.0.1:9092",
     "pipelines: {}\nsettings: {bootstrap.servers: [h, 'i:x']}": "2:12: bootstrap.servers: 'i:x': write host:port, such as 127.0.0.1:9092",
+    pipeline(
+        "{type: database, url: 'sqlite:///a', table: t, incrementing.column.name: id}"
+    ): "3:58: unknown key 'incrementing.column.name'; here it is 'incrementing'",
+    pipeline(more="tasks.max: 1"): "6:3: unknown key 'tasks.max'; Spark divides the work by itself; leave it out",
+    pipeline(
+        more="transforms.mask.type: MaskField"
+    ): "6:3: unknown key 'transforms.mask.type'; transforms is a list, such as transforms: [{type: MaskField, fields: card}]",
+    pipeline(
+        "{type: rate, connection.user: me}"
+    ): "3:24: unknown key 'connection.user'; the user, the password and the server stand in url, such as postgresql://user:${env:PW}@host/name",
+    pipeline("{type: rate, connection.url: x}"): "3:24: unknown key 'connection.url'; the keys are type, rowsPerSecond",
+    pipeline(
+        "{type: io.confluent.connect.jdbc.JdbcSourceConnector}"
+    ): "3:3: unknown type of source 'io.confluent.connect.jdbc.JdbcSourceConnector'; here it is 'database'",
+    '{"name": "a", "config": {"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}}': (
+        "1:1: this is a connector of Kafka Connect, io.debezium.connector.postgresql.PostgresConnector, and no file of pipelines; "
+        "write pipelines: {NAME: {source: {type: postgres-cdc, …}, sink: {type: topic, topic: …}}}"
+    ),
+    "name=a\nconnector.class=FileStreamSink\ntopics=a\n": (
+        "1:1: this is a connector of Kafka Connect, FileStreamSink, and no file of pipelines; "
+        "write pipelines: {NAME: {source: {type: topic, topic: …}, sink: {type: files, …}}}"
+    ),
     pipeline("{type: topik}"): "3:3: unknown type of source 'topik'; did you mean 'topic'?",
     pipeline("{}"): "3:3: source needs the key 'type', one of topic, files, database, postgres-cdc, http, rate",
     pipeline("nothing"): "3:3: source = 'nothing': must be a mapping with the key 'type'",

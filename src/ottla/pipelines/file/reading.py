@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.client_settings import Face, mistake_in
+from ottla.pipelines.file.connects_names import as_pipeline, class_of
 from ottla.pipelines.file.document import Document, Path, read_document
 from ottla.pipelines.place import Mistake, PipelineFileError, Place
 from ottla.pipelines.secrets import Secrets
+from ottla.pipelines.sinks import SINKS
 from ottla.pipelines.sinks.topic import TopicSinkBase
+from ottla.pipelines.sources import SOURCES
 from ottla.pipelines.sources.topic import TopicBase
 from ottla.pipelines.surroundings import Surroundings
 
@@ -102,6 +105,10 @@ def read_text(data: bytes, name: str, folder: FilePath, environment: Environment
     document = read_document(data, name)
     if document.value is None:
         raise PipelineFileError([Mistake(Place(name), "the file is empty; it needs the key 'pipelines'")])
+    if (connector := class_of(document.value)) is not None:
+        written = as_pipeline(connector, SOURCES, SINKS)
+        sentence = f"this is a connector of Kafka Connect, {connector}, and no file of pipelines; write pipelines: {{NAME: {written}}}"
+        raise PipelineFileError([Mistake(Place(name), sentence)])
     return read_all(document, folder, environment)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, Tag
 
 from ottla.config import unknown
+from ottla.pipelines.file.connects_names import remedy_for_key, type_for
 from ottla.pipelines.file.document import Document, Path
 from ottla.pipelines.place import Mistake
 
@@ -127,7 +128,9 @@ def shown(value: Any) -> str:
 
 
 def unknown_key(name: str, known: Sequence[str]) -> str:
-    """With a suggestion, or all that there are where nothing is close."""
+    """With what it is called here, a suggestion, or all that there are where nothing is close."""
+    if (remedy := remedy_for_key(name, known)) is not None:
+        return f"unknown key {name!r}; {remedy}"
     told = unknown("key", name, known)
     return told if "; did you mean" in told or not known else f"{told}; the keys are {', '.join(known)}"
 
@@ -142,6 +145,8 @@ def wrong_choice(value: Any, path: Path, known: Sequence[str]) -> str:
     kind = value.get("type")
     if kind is None:
         return f"{named(path)} needs the key 'type', one of {', '.join(ways)}{others}"
+    if (meant := type_for(str(kind), ways)) is not None and what != "transform":
+        return f"unknown type of {what} {kind!r}; here it is {meant!r}"
     told = unknown(f"type of {what}", kind, ways)
     return f"{told}; there are {', '.join(ways)}" if "did you mean" not in told else told
 
