@@ -50,7 +50,7 @@ from tests.patience import eventually
 
 ME, OTHER, THIRD, STRANGER = 1, 2, 3, 77
 EPOCHS = {ME: 10, OTHER: 20, THIRD: 30}
-HERE, THERE = UUID(int=500), UUID(int=501)
+HERE, THERE, LOST = UUID(int=500), UUID(int=501), UUID(int=502)
 TOPIC = UUID(int=7)
 
 
@@ -100,7 +100,7 @@ class House:
             self._lead,
             self._fetcher,
             IsrChanges(*asked),
-            Directories(lambda partition: HERE, *asked),
+            Directories(lambda partition: HERE, *asked, self.directory.begins_anew),
             self.waiting,
             Flusher(self.disk, self.timers, self.clock),
             self.timers,
@@ -406,6 +406,36 @@ def test_the_controllers_are_told_where_a_copy_is(house: House) -> None:
     house.controllers.asked[1].done(AssignReplicasToDirsResponse())
     house.say(PartitionChangeRecord(0, TOPIC, directories=[HERE, THERE]))
     assert len(house.controllers.asked) == 2
+
+
+def test_a_copy_on_a_new_disk_is_told_of_when_it_has_what_its_leader_has(house: House) -> None:
+    house.topic(OTHER, ME, directory=LOST)
+    house.say(PartitionChangeRecord(0, TOPIC, leader=-1))
+    assert house.controllers.asked == []
+    house.say(PartitionChangeRecord(0, TOPIC, leader=OTHER, isr=[OTHER, ME]))
+    (errand,) = house.controllers.asked
+    assert isinstance(errand.request, AssignReplicasToDirsRequest)
+
+
+def test_the_only_copy_of_a_partition_is_told_of_though_its_disk_is_new(house: House) -> None:
+    house.topic(ME, directory=LOST)
+    assert len(house.controllers.asked) == 1
+
+
+def test_a_copy_that_was_moved_here_with_its_folder_is_told_of_at_once(house: House) -> None:
+    (house.path / "t-0").mkdir()
+    house.topic(OTHER, ME, directory=LOST)
+    assert len(house.controllers.asked) == 1
+
+
+def test_a_copy_that_was_begun_on_a_new_disk_is_known_as_such_after_another_start(tmp_path: Path) -> None:
+    for _ in range(2):
+        house = House(tmp_path)
+        house.hosting.begin()
+        house.topic(OTHER, ME, directory=LOST)
+        assert house.found().log.end_offset == 0
+        assert house.controllers.asked == []
+        house.close()
 
 
 def test_clients_are_served_between_two_stretches_of_thousands_of_partitions(house: House) -> None:

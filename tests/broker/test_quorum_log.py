@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.broker.controllers.quorum_log import PARTITION, QuorumLog
+from ottla.broker.machines.metadata_cut import cut_level
 from ottla.clock import ManualClock
 from ottla.coordination.quorum.control_records import (
     ControlRecord,
@@ -202,6 +204,16 @@ def test_what_a_leader_writes_in_one_batch_is_read_back_as_it_is(tmp_path: Path)
         with opened(other) as copy:
             copy.append(log.read(0, 1), 3)
             assert copy.shape() == shape
+
+
+def test_a_cut_is_a_warning_where_decisions_go_and_none_where_somebody_only_came_to_lead(tmp_path: Path) -> None:
+    format_folder(tmp_path)
+    with opened(tmp_path) as log:
+        log.append_control(1, [LeaderChangeMessage(0, 1)])
+        assert cut_level(log.log, 0) == logging.INFO
+        log.append(metadata_batch(1, 1), 1)
+        assert cut_level(log.log, 0) == cut_level(log.log, 1) == logging.WARNING
+        assert cut_level(log.log, 2) == logging.INFO
 
 
 def test_a_batch_that_does_not_go_on_is_refused_and_nothing_of_it_stays(tmp_path: Path) -> None:

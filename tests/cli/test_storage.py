@@ -14,6 +14,7 @@ from ottla.broker.embedded import Broker
 from ottla.broker.machines.bootstrap_checkpoint import read_bootstrap
 from ottla.cli.storage.storage import storage
 from ottla.client.admin import Admin, UserScramCredentialDeletion
+from ottla.coordination.cluster.features import ELR_VERSION
 from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.quorum.control_records import decode_control
 from ottla.digests import stretched
@@ -276,14 +277,14 @@ def test_a_cluster_begins_by_itself_where_nothing_is_said(tmp_path: Path) -> Non
         (("-r", "4.0.1"), {"metadata.version": 25, "group.version": 1, "transaction.version": 2}),
         (
             ("--release-version", "4.1", "--feature", "group.version=0", "--feature", "kraft.version=1"),
-            {"metadata.version": 27, "transaction.version": 2, "eligible.leader.replicas.version": 1},
+            {"metadata.version": 27, "transaction.version": 2, ELR_VERSION: 1},
         ),
         (("-f", "metadata.version=22", "-f", "share.version=0"), {"metadata.version": 22, "group.version": 1}),
         (
             ("-f", "transaction.version=1"),
-            {"metadata.version": 30, "group.version": 1, "transaction.version": 1},
+            {"metadata.version": 30, "group.version": 1, "transaction.version": 1, ELR_VERSION: 1},
         ),
-        (("-S", ALICE), {"metadata.version": 30, "group.version": 1, "transaction.version": 2}),
+        (("-S", ALICE), {"metadata.version": 30, "group.version": 1, "transaction.version": 2, ELR_VERSION: 1}),
     ],
 )
 def test_a_cluster_begins_with_the_features_that_are_wished_for(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from ottla.coordination.cluster.features import ELR_VERSION
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import (
     FeatureLevelRecord,
@@ -21,7 +22,6 @@ from ottla.coordination.cluster.records import (
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.controller.controller import SOFT, Controller
-from ottla.coordination.controller.draft import ELR_VERSION
 from ottla.coordination.controller.events import Activated, Asked, BalanceDue, Chance, SessionsDue
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.alter_partition import (
@@ -35,12 +35,18 @@ from ottla.protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from ottla.protocol.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    RequestDirectoryData,
+)
+from ottla.protocol.messages.assign_replicas_to_dirs import RequestPartitionData as RequestPartitionInDirectory
+from ottla.protocol.messages.assign_replicas_to_dirs import RequestTopicData as InDirectory
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.protocol.messages.broker_registration import BrokerRegistrationResponse
 from ottla.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from ottla.protocol.schema import Message
-from tests.coordination.controller.cluster import TOPIC, directory, registration
+from tests.coordination.controller.cluster import TOPIC, registration
 from tests.simulation.model_broker import ModelBroker, Value
 
 PARTITIONS = 2
@@ -55,8 +61,7 @@ class ControllerHistory:
     def __init__(self, seed: int, brokers: int = 4) -> None:
         self.random = Random(seed)
         self.now, self.count = 0.0, 0
-        self.elr = self.random.random() < 0.8
-        self.min_isr = self.random.choice((1, 2))
+        self.elr, self.min_isr = self._rules()
         self.brokers = {number: ModelBroker(number) for number in range(1, brokers + 1)}
         self.config = ControllerConfig("c", topic_defaults={"min.insync.replicas": str(self.min_isr)})
         self.controller = Controller(self.config)
@@ -68,6 +73,10 @@ class ControllerHistory:
         self.happened: list[str] = []
         self.elections = self.losses = 0
         self._begin()
+
+    def _rules(self) -> tuple[bool, int]:
+        """Whether copies may lead that fell out of sync as the last ones, and how many have to be in sync."""
+        return self.random.random() < 0.8, self.random.choice((1, 2))
 
     def _begin(self) -> None:
         self._append([FeatureLevelRecord("metadata.version", 30), FeatureLevelRecord(ELR_VERSION, int(self.elr))])
@@ -156,7 +165,7 @@ class ControllerHistory:
         request = registration(
             broker.number,
             incarnation_id=incarnation,
-            log_dirs=[directory(broker.number)],
+            log_dirs=[broker.directory],
             previous_broker_epoch=broker.clean_epoch,
         )
 
@@ -211,6 +220,12 @@ class ControllerHistory:
         if end > len(values):
             assert leader.log(index)[: len(values)] == values, "two leaders acknowledged different records"
             values.extend(leader.log(index)[len(values) : end])
+
+    def tell(self, broker: ModelBroker, index: int) -> None:
+        """Say in which directory a copy is, where the controllers believe another."""
+        if broker.running and broker.states() and broker.untold(index):
+            told = RequestDirectoryData(broker.directory, [InDirectory(TOPIC, [RequestPartitionInDirectory(index)])])
+            self.happen(Asked(1, AssignReplicasToDirsRequest(broker.number, broker.epoch, [told])))
 
     def propose(self, broker: ModelBroker, index: int, keeps: float = 0.7) -> None:
         """A leader takes in who has caught up, and keeps who was in sync, or not."""
@@ -280,6 +295,7 @@ class ControllerHistory:
                 for broker in self.brokers.values():
                     self.copy(broker, index)
                     self.propose(broker, index, 1.0)
+                    self.tell(broker, index)
             if left < 10:
                 assert all(state.leader >= 0 for state in self.states()), "nobody leads"
                 self.happen(BalanceDue(1))
@@ -327,6 +343,29 @@ class ControllerHistory:
         broker.forced[index] = len(broker.log(index))
 
 
+class EmptiedHistory(ControllerHistory):
+    """Processes are killed, also all at once, and the disk of one of them is emptied again and again: nothing that was acknowledged is lost.
+
+    No power is lost, so that what was written is there, and two have to be in sync for an acknowledgment.
+    """
+
+    def _rules(self) -> tuple[bool, int]:
+        self.emptied = self.random.randint(1, 4)
+        return True, 2
+
+    def crash(self, broker: ModelBroker, index: int) -> None:
+        killed = list(self.brokers.values()) if self.random.random() < 0.3 else [broker]
+        for each in killed:
+            if each.running and each.number == self.emptied and self.random.random() < 0.7:
+                each.lose_disk()
+            elif each.running:
+                each.crash(losing=False)
+
+    def check_settled(self) -> None:
+        super().check_settled()
+        assert not self.losses, "what was acknowledged is lost"
+
+
 def running(
     act: Callable[[ControllerHistory, ModelBroker, int], None],
 ) -> Callable[[ControllerHistory, ModelBroker, int], None]:
@@ -351,11 +390,12 @@ STEPS: dict[str, Callable[[ControllerHistory, ModelBroker, int], None]] = {
     "learns": connected(lambda history, broker, index: history.learn(broker, history.random.randint(1, 5))),
     "learns all": connected(lambda history, broker, index: history.learn(broker)),
     "proposes": connected(ControllerHistory.propose),
+    "tells its directory": connected(ControllerHistory.tell),
     "is written to": running(ControllerHistory.write),
     "copies": running(ControllerHistory.copy),
     "forces": running(ControllerHistory.force),
     "starts": lambda history, broker, index: None if broker.running else history.start(broker),
-    "crashes": ControllerHistory.crash,
+    "crashes": lambda history, broker, index: history.crash(broker, index),
     "leaves": running(ControllerHistory.leave),
     "is cut off or not": ControllerHistory.cut,
     "moves": ControllerHistory.move,
@@ -369,6 +409,7 @@ WEIGHTS = {
     "learns": 4,
     "learns all": 16,
     "proposes": 8,
+    "tells its directory": 4,
     "is written to": 20,
     "copies": 25,
     "forces": 3,

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from ottla.broker.replication.directories import has_all
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.topic import PartitionState
+from ottla.coordination.controller.draft import UNASSIGNED
 from ottla.protocol.schema import Message
 
 Value = tuple[int, int]
@@ -36,7 +38,7 @@ class ModelBroker:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.starts = 0
+        self.starts = self.disks = 0
         self.running = False
         self.reachable = True
         self.leaving = False
@@ -56,6 +58,11 @@ class ModelBroker:
     def incarnation(self) -> UUID:
         return UUID(int=1000 * self.number + self.starts)
 
+    @property
+    def directory(self) -> UUID:
+        """An emptied disk is another one."""
+        return UUID(int=200 + self.number + 1000 * self.disks)
+
     def start(self) -> None:
         self.starts += 1
         self.running, self.leaving, self.fenced, self.epoch = True, False, True, -1
@@ -72,6 +79,22 @@ class ModelBroker:
         for index, log in self.logs.items():
             if losing:
                 del log[self.forced.get(index, 0) :]
+
+    def lose_disk(self) -> None:
+        """As it is found at the next start: empty."""
+        self.crash(losing=False)
+        self.disks += 1
+        self.logs.clear()
+        self.forced.clear()
+        self.watermarks.clear()
+
+    def untold(self, index: int) -> bool:
+        """Whether the controllers are to hear that a copy is in the directory that it has now."""
+        state = self.states()[index]
+        if self.number not in state.replicas:
+            return False
+        believed = state.directories[state.replicas.index(self.number)]
+        return believed != self.directory and (believed == UNASSIGNED or has_all(state, self.number))
 
     def apply(self, records: list[Message]) -> None:
         """Know of these records, and lead what they say."""

@@ -12,6 +12,8 @@ from ottla.coordination.controller import comings, heartbeats, isr_changes, part
 from ottla.coordination.controller.broker_states import BrokerState
 from ottla.coordination.controller.draft import ClusterDraft
 from ottla.coordination.controller.partition_change import Elected
+from tests.coordination.controller.cluster import directory
+from tests.simulation.model_broker import ModelBroker
 
 Patch = pytest.MonkeyPatch
 Plant = Callable[[Patch], None]
@@ -20,7 +22,7 @@ Plant = Callable[[Patch], None]
 def restarts_are_all_clean(patch: Patch) -> None:
     """What a loss of power took counts as there (KIP-966)."""
     restart = comings.restart
-    patch.setattr(comings, "restart", lambda draft, broker, clean: restart(draft, broker, True))
+    patch.setattr(comings, "restart", lambda draft, broker, clean, dirs: restart(draft, broker, True, dirs))
 
 
 def fenced_brokers_are_taken_in(patch: Patch) -> None:
@@ -30,7 +32,7 @@ def fenced_brokers_are_taken_in(patch: Patch) -> None:
 def anybody_who_lives_leads(patch: Patch) -> None:
     """As if it were in sync."""
 
-    def first_alive(state: Any, copies: Any, elr: Any, election: Any, rules: Any) -> Elected:
+    def first_alive(state: Any, copies: Any, elr: Any, heirs: Any, election: Any, rules: Any) -> Elected:
         able = [each for each in copies.replicas if rules.may_lead(each)]
         return Elected(state.leader if state.leader in able else able[0] if able else -1)
 
@@ -48,7 +50,7 @@ def stale_leaders_are_heard(patch: Patch) -> None:
 
 
 def the_fenced_stay_in_sync(patch: Patch) -> None:
-    patch.setattr(comings, "take_out", lambda draft, broker, lost=False, silent=(): None)
+    patch.setattr(comings, "take_out", lambda draft, broker, lost=False, silent=(), left=None: None)
 
 
 def brokers_are_let_in_and_lead_nothing(patch: Patch) -> None:
@@ -64,7 +66,7 @@ def a_registration_leaves_the_one_before_in_sync(patch: Patch) -> None:
 
     def careless(draft: ClusterDraft, request: Any) -> Any:
         with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(comings, "restart", lambda draft, broker, clean: None)
+            inner.setattr(comings, "restart", lambda draft, broker, clean, dirs: None)
             return begun(draft, request)
 
     patch.setattr(registrations, "begun", careless)
@@ -92,3 +94,26 @@ PLANTED: dict[Plant, int] = {
     leaders_keep_their_epoch: 0,
 }
 """And a seed that shows it, which is tried first."""
+
+
+def an_emptied_disk_is_the_same_one(patch: Patch) -> None:
+    """As with Apache Kafka, where `meta.properties` is left."""
+    patch.setattr(ModelBroker, "directory", property(lambda broker: directory(broker.number)))
+
+
+def the_last_leader_is_waited_for_whatever_became_of_its_disk(patch: Patch) -> None:
+    patch.setattr(comings, "lies_elsewhere", lambda state, broker, directories: False)
+
+
+def who_was_killed_before_the_last_leader_is_forgotten(patch: Patch) -> None:
+    """As by Kafka's controllers."""
+    heirs_of = partition_change.heirs_of
+    patch.setattr(partition_change, "heirs_of", lambda *about: heirs_of(*about)[:1] if about[0].leader < 0 else ())
+
+
+EMPTIED: dict[Plant, int] = {
+    an_emptied_disk_is_the_same_one: 19,
+    the_last_leader_is_waited_for_whatever_became_of_its_disk: 4,
+    who_was_killed_before_the_last_leader_is_forgotten: 19,
+}
+"""The mistakes with a disk that is emptied, each with a seed that finds it."""

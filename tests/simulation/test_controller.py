@@ -10,8 +10,8 @@ from itertools import chain
 
 import pytest
 
-from tests.simulation.controller_history import ControllerHistory
-from tests.simulation.planted_controller import PLANTED, Plant
+from tests.simulation.controller_history import ControllerHistory, EmptiedHistory
+from tests.simulation.planted_controller import EMPTIED, PLANTED, Plant
 from tests.simulation.seeds import chosen, is_found, play
 
 HISTORIES = int(os.environ.get("OTTLA_HISTORIES", "60"))
@@ -37,3 +37,14 @@ def test_in_histories_leaders_change_and_records_are_acknowledged() -> None:
 def test_a_planted_mistake_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     assert is_found(ControllerHistory, chain([PLANTED[plant]], range(PATIENCE)))
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_is_lost_where_all_are_killed_and_one_disk_is_emptied(part: int) -> None:
+    play(EmptiedHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
+
+
+@pytest.mark.parametrize("plant", EMPTIED, ids=lambda plant: plant.__name__)
+def test_a_mistake_with_an_emptied_disk_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    assert is_found(EmptiedHistory, chain([EMPTIED[plant]], range(PATIENCE)))

@@ -218,6 +218,7 @@ def test_a_directory_of_another_node_cluster_or_version_is_refused(tmp_path: Pat
 
 
 def test_a_meta_properties_that_kafka_wrote_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
     (tmp_path / "meta.properties").write_text(
         "#\n#Fri Nov 21 04:00:00 UTC 2025\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\ndirectory.id=JOAFJtMKQwqAZxLcl3rQ1A\nnode.id=1\nversion=1\n"
     )

@@ -206,7 +206,7 @@ def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Host
             fetched,
         ),
         IsrChanges(*asked),
-        Directories(lambda partition: place_of(node, partition), *asked),
+        Directories(lambda partition: place_of(node, partition), *asked, node.directory.begins_anew),
         node.waiting,
         node.flusher,
         timers,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 from uuid import UUID
 
+from ottla.coordination.cluster.features import ELR_VERSION
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import (
     FeatureLevelRecord,
@@ -17,7 +18,6 @@ from ottla.coordination.cluster.records import (
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.controller.controller import SOFT, Controller
-from ottla.coordination.controller.draft import ELR_VERSION
 from ottla.coordination.controller.events import NO_CHANCE, Activated, Asked, Chance, SessionsDue
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.protocol.messages.broker_registration import (

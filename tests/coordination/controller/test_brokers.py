@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from uuid import UUID
 
 import pytest
 
 from ottla.coordination.cluster.events import FeaturesRequested
-from ottla.coordination.cluster.features import AT_FIRST
+from ottla.coordination.cluster.features import OF_SEVERAL
 from ottla.coordination.cluster.node_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -20,14 +21,22 @@ from ottla.coordination.cluster.node_records import (
 from ottla.coordination.controller.events import Activated, BrokerGone
 from ottla.coordination.lifecycle.joining import OF_A_BROKER
 from ottla.errors import ErrorCode
+from ottla.protocol.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    RequestDirectoryData,
+    RequestPartitionData,
+    RequestTopicData,
+)
 from ottla.protocol.messages.broker_registration import Feature
 from ottla.protocol.messages.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
 )
+from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
 from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from ottla.protocol.messages.update_features import FeatureUpdateKey
-from tests.coordination.controller.cluster import Cluster, directory
+from tests.coordination.controller.cluster import TOPIC, Cluster, directory
 
 
 def test_a_broker_s_epoch_is_the_offset_of_its_registration() -> None:
@@ -317,7 +326,7 @@ def test_a_level_is_refused_that_a_controller_cannot_run() -> None:
 def test_the_first_controller_of_a_cluster_says_what_it_runs_and_the_next_ones_do_not() -> None:
     cluster = Cluster.empty()
     cluster.fail_over()
-    assert cluster.controller.metadata.features == AT_FIRST
+    assert cluster.controller.metadata.features == OF_SEVERAL
     written = len(cluster.log)
     cluster.fail_over()
     assert len(cluster.log) == written
@@ -329,3 +338,51 @@ def test_a_transaction_that_another_controller_left_open_is_aborted() -> None:
     cluster.happen(Activated())
     assert isinstance(cluster.log[-1], AbortTransactionRecord)
     assert list(cluster.controller.metadata.registrations) == [1]
+
+
+@pytest.mark.behaviour("B5")
+@pytest.mark.parametrize("leader", [1, 2, 3])
+@pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
+def test_whichever_disk_of_three_killed_brokers_is_emptied_another_leads_in_whatever_order_they_come(
+    order: tuple[int, ...], leader: int
+) -> None:
+    others = [each for each in (1, 2, 3) if each != leader]
+    for emptied in (1, 2, 3):
+        cluster = Cluster(1, 2, 3, min_isr=2)
+        cluster.topic((leader, *others))
+        cluster.fail_over()
+        cluster.wait(20)
+        for broker in order:
+            new = {"log_dirs": [UUID(int=300)]} if broker == emptied else {}
+            assert not cluster.register(broker, 2, **new).error_code
+            cluster.beat(broker)
+            assert cluster.led()[0] != emptied or broker != emptied
+        for broker in order:
+            cluster.beat(broker)
+        found, in_sync = cluster.led()
+        assert found in {1, 2, 3} - {emptied}
+        assert emptied not in in_sync
+
+
+def test_a_copy_in_a_directory_that_is_gone_leads_by_itself_where_there_is_no_other() -> None:
+    cluster = Cluster(1)
+    cluster.topic((1,))
+    cluster.wait(20)
+    cluster.join(1, 2, log_dirs=[UUID(int=300)])
+    assert cluster.led()[0] == -1
+    told = RequestDirectoryData(UUID(int=300), [RequestTopicData(TOPIC, [RequestPartitionData(0)])])
+    cluster.ask(AssignReplicasToDirsRequest(1, cluster.epoch(1), [told]), AssignReplicasToDirsResponse)
+    assert cluster.led() == (1, (1,))
+
+
+def test_where_all_directories_are_gone_somebody_may_have_the_partition_begin_anew() -> None:
+    cluster = Cluster(1, 2, min_isr=2)
+    cluster.topic((1, 2))
+    cluster.wait(20)
+    for broker in (1, 2):
+        cluster.join(broker, 2, log_dirs=[UUID(int=300 + broker)])
+    assert cluster.led()[0] == -1
+    asked = ElectLeadersRequest(1, [TopicPartitions("t", [0])])
+    answer = cluster.ask(asked, ElectLeadersResponse)
+    assert [each.error_code for each in answer.replica_election_results[0].partition_result] == [0]
+    assert cluster.led() == (1, (1,))

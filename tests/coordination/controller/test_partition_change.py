@@ -111,6 +111,31 @@ def test_the_last_leader_leads_again_where_nobody_has_everything_and_has_to_reco
     assert state.leader_recovery_state == RECOVERING
 
 
+def test_who_was_killed_while_too_few_are_in_sync_leads_where_the_copy_of_the_last_leader_is_gone() -> None:
+    state = after(partition(1, 2, 3, isr=(1, 2)), Wanted(isr=(1,), lost=(2,)), rules(1, min_isr=2))
+    assert (state.leader, state.elr, state.last_known_elr) == (1, (), (2,))
+    state = after(state, Wanted(isr=(), lost=(1,), gone=(1,)), rules(2, 3, min_isr=2))
+    assert (state.leader, state.isr, state.last_known_elr, state.leader_recovery_state) == (2, (2,), (), RECOVERING)
+
+
+def test_the_last_leader_is_waited_for_while_its_copy_may_be_there() -> None:
+    state = after(partition(1, 2, isr=(1,), last_known=(2,)), Wanted(isr=(), lost=(1,)), rules(2, min_isr=2))
+    assert (state.leader, state.last_known_elr) == (NO_LEADER, (1, 2))
+    assert after(state, Wanted(), rules(2, min_isr=2)) == state
+    assert after(state, Wanted(gone=(1,)), rules(2, min_isr=2)).leader == 2
+
+
+def test_once_enough_are_in_sync_who_was_killed_before_is_forgotten() -> None:
+    state = after(partition(1, 2, 3, isr=(1,), last_known=(2,)), Wanted(isr=(1, 3)), rules(1, 3, min_isr=2))
+    assert (state.isr, state.last_known_elr) == ((1, 3), ())
+
+
+def test_where_records_may_be_acknowledged_by_one_nobody_takes_the_place_of_a_leader_whose_copy_is_gone() -> None:
+    state = after(partition(1, 2), Wanted(isr=(1,), lost=(2,)), rules(1))
+    state = after(state, Wanted(isr=(), lost=(1,), gone=(1,)), rules(2))
+    assert (state.leader, state.isr, state.last_known_elr) == (NO_LEADER, (), ())
+
+
 def test_without_leave_to_lose_records_nobody_leads_who_is_not_in_sync() -> None:
     alone = partition(1, 2, isr=(1,))
     assert after(alone, Wanted(isr=()), rules(2, elr=False)).leader == NO_LEADER

@@ -28,6 +28,7 @@ from ottla.errors import ConfigError
 from ottla.kafka_id import LAST_RESERVED, id_of
 from ottla.protocol.schema import Message
 from ottla.storage.directory.meta_properties import FILE_NAME, MetaProperties, random_id
+from ottla.storage.directory.offset_checkpoints import OffsetCheckpoints
 from ottla.storage.state_log.snapshot import EMPTY, write_state
 from ottla.storage.state_log.voter import Quorum
 
@@ -130,7 +131,7 @@ def format_others(config: BrokerConfig, cluster_id: str, formatted: Collection[s
     """Say of the rest of a node's directories whose they are."""
     for each in directories_of(config):
         if each not in formatted:
-            MetaProperties.format(Path(each), config.node_id, cluster_id)
+            MetaProperties.format(Path(each), config.node_id, cluster_id, fill=OffsetCheckpoints(Path(each)).begin)
 
 
 def has_no_voters(config: BrokerConfig) -> bool:
@@ -155,6 +156,7 @@ def format_directories(
             write_bootstrap(folder, first, clock.wall_ms())
         if voters:
             write_voters(config, voters, clock)
+        OffsetCheckpoints(folder).begin()  # so that it is told from one that was emptied
 
     clear_what_a_crash_left(folder)
     main = MetaProperties.format(folder, config.node_id, cluster_id, own, fill)

@@ -17,6 +17,7 @@ from ottla.broker.controllers.active_controller import ActiveController
 from ottla.broker.controllers.active_controller import Answer as Told
 from ottla.broker.controllers.controller_snapshots import ControllerSnapshots
 from ottla.broker.controllers.quorum_log import QuorumLog
+from ottla.broker.machines.metadata_cut import cut_level
 from ottla.clock import Clock
 from ottla.coordination.cluster.events import Event as ClusterEvent
 from ottla.coordination.controller.events import ControllerEvent
@@ -123,7 +124,8 @@ class RaftDriver:
                 self._log.append(wish.records, wish.leader_epoch)
                 return True
             case Truncate():
-                logger.warning("the metadata parts from the leader's at offset %d, and is cut there", wish.offset)
+                level = cut_level(self._log.log, wish.offset)
+                logger.log(level, "the metadata parts from the leader's at offset %d, and is cut there", wish.offset)
                 self._log.truncate(wish.offset)
                 return True
             case KeepPiece():

@@ -73,7 +73,9 @@ def described(topic: Topic, states: Sequence[PartitionState], operations: int) -
     return DescribeTopicPartitionsResponseTopic(
         **facts_of(topic),
         partitions=[
-            DescribeTopicPartitionsResponsePartition(**place_of(state), eligible_leader_replicas=(), last_known_elr=())
+            DescribeTopicPartitionsResponsePartition(
+                **place_of(state), eligible_leader_replicas=state.elr, last_known_elr=state.last_known_elr
+            )
             for state in states
         ],
         topic_authorized_operations=operations,

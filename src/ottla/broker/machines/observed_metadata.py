@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from ottla.broker.machines.metadata_coding import METADATA_CODING
+from ottla.broker.machines.metadata_cut import cut_level
 from ottla.broker.machines.observed_snapshots import KAFKAS, ObservedSnapshots, SnapshotRules
 from ottla.broker.machines.runtime import READ_BYTES, Runtime, read_slice
 from ottla.clock import Clock
@@ -185,7 +186,8 @@ class ObservedMetadata(Runtime[ClusterMetadata]):
                 f"the controllers say that the metadata parts from this copy at offset {end}, and {self.applied} was committed: "
                 f"one of them lost what it had; if that is they, move {self.log.directory} away, and it is fetched anew"
             )
-        logger.warning("the copy of the metadata parts from the leader's at offset %d, and is cut there", end)
+        level = cut_level(self.log, end)
+        logger.log(level, "the copy of the metadata parts from the leader's at offset %d, and is cut there", end)
         self.log.truncate_to(end, now_ms=self._clock.wall_ms())
 
     def _draft(self, snapshot: SnapshotId) -> Path:

@@ -9,6 +9,7 @@ from uuid import UUID
 from ottla.broker.controllers.forwarder import Errand, Forwarder
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
+from ottla.coordination.cluster.records import NO_LEADER
 from ottla.coordination.cluster.topic import LOST, PartitionState, Topic
 from ottla.errors import name_of
 from ottla.model import TopicPartition
@@ -24,6 +25,12 @@ log = logging.getLogger(__name__)
 AGAIN_SECONDS = 0.5
 
 
+def has_all(state: PartitionState, broker: int) -> bool:
+    """Whether a copy may be relied on that began empty: its leader says so, or there is no other."""
+    led = state.leader not in (NO_LEADER, broker) and broker in state.isr
+    return led or state.replicas == (broker,) or state.leader == broker
+
+
 class Directories:
     """Of all copies that this broker has. Belongs to the loop."""
 
@@ -35,8 +42,9 @@ class Directories:
         forwarder: Forwarder,
         timers: Timers,
         clock: Clock,
+        begins_anew: Callable[[TopicPartition, UUID], bool] = lambda partition, former: False,
     ) -> None:
-        """`place` says in which directory a copy is, None where that one is not there."""
+        """`place` says in which directory a copy is, None where that one is not there; `begins_anew` whether it is less than one was elsewhere."""
         self._node_id = node_id
         self._place = place
         self._epoch = epoch
@@ -45,12 +53,20 @@ class Directories:
         self._clock = clock
         self._untold: dict[tuple[UUID, int], UUID] = {}
         self._telling = False
+        self._begins_anew = begins_anew
 
     def note(self, topic: Topic, state: PartitionState) -> None:
-        """Remember a copy that is somewhere else than the controllers believe."""
-        place = topic.topic_id, state.index
-        directory = self._place(TopicPartition(topic.name, state.index))
-        if directory is None or state.directories[state.replicas.index(self._node_id)] == directory:
+        """Remember a copy that is somewhere else than the controllers believe.
+
+        One that begins anew here, in place of one that is lost, is not told of before it has what its leader has: they would have it lead.
+        """
+        place, partition = (topic.topic_id, state.index), TopicPartition(topic.name, state.index)
+        directory, believed = self._place(partition), state.directories[state.replicas.index(self._node_id)]
+        if (
+            directory is None
+            or believed == directory
+            or (self._begins_anew(partition, believed) and not has_all(state, self._node_id))
+        ):
             if self._untold.get(place) != LOST:
                 self._untold.pop(place, None)
         else:

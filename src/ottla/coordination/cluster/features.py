@@ -27,6 +27,8 @@ TRANSACTION_VERSION = "transaction.version"
 """From 2 on each transaction has an epoch of its own, and the broker takes partitions into it (KIP-890)."""
 GROUP_VERSION = "group.version"
 """From 1 on groups may have the coordinator assign their partitions (KIP-848)."""
+ELR_VERSION = "eligible.leader.replicas.version"
+"""From 1 on copies may lead that fell out of sync as the last ones; the controllers choose, a broker follows (KIP-966)."""
 SUPPORTED: Mapping[str, Levels] = {
     GROUP_VERSION: Levels(0, 1),
     KRAFT_VERSION: Levels(0, 1),
@@ -40,6 +42,8 @@ AT_FIRST: Mapping[str, int] = {
     TRANSACTION_VERSION: 2,
 }
 """What a new cluster runs; written into its log."""
+OF_SEVERAL: Mapping[str, int] = {**AT_FIRST, ELR_VERSION: 1}
+"""What a new cluster runs that has controllers, as a new one of Kafka's since 4.1."""
 FIXED: Mapping[str, int] = {KRAFT_VERSION: 1}
 """What is run without being in the log: the quorum is one voter, known by its directory (KIP-853)."""
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3

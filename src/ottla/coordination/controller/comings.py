@@ -11,7 +11,8 @@ from uuid import UUID
 
 from ottla.coordination.cluster.features import METADATA_VERSION
 from ottla.coordination.cluster.node_records import BrokerRegistrationChangeRecord, UnregisterBrokerRecord
-from ottla.coordination.controller.draft import ClusterDraft, leaderless
+from ottla.coordination.cluster.topic import MIGRATING, PartitionState
+from ottla.coordination.controller.draft import UNASSIGNED, ClusterDraft, leaderless
 from ottla.coordination.controller.partition_change import Wanted
 from ottla.coordination.controller.reassignment import without
 
@@ -43,24 +44,45 @@ def begin_shutdown(draft: ClusterDraft, broker: int) -> None:
     take_out(draft, broker)
 
 
-def restart(draft: ClusterDraft, broker: int, clean: bool) -> None:
-    """It has been stopped and started; what it had not forced to the disk is lost, if its stop was not clean."""
-    take_out(draft, broker, lost=draft.elr and not clean)
+def restart(draft: ClusterDraft, broker: int, clean: bool, directories: Collection[UUID]) -> None:
+    """It has been stopped and started; what it had not forced to the disk is lost, if its stop was not clean.
+
+    So are copies in other directories than it has now.
+    """
+    take_out(draft, broker, lost=draft.elr and not clean, left=directories)
 
 
 def unregister(draft: ClusterDraft, broker: int) -> None:
     """It is gone for good, and so are its copies."""
-    take_out(draft, broker, lost=draft.elr)
+    take_out(draft, broker, lost=draft.elr, left=())
     draft.write(UnregisterBrokerRecord(broker, draft.registrations[broker].epoch))
 
 
-def take_out(draft: ClusterDraft, broker: int, lost: bool = False, silent: Collection[int] = ()) -> None:
-    """It is in sync nowhere any more. What is lost may not lead either, though it was in sync last."""
+def take_out(
+    draft: ClusterDraft,
+    broker: int,
+    lost: bool = False,
+    silent: Collection[int] = (),
+    left: Collection[UUID] | None = None,
+) -> None:
+    """It is in sync nowhere any more. What is lost may not lead either, though it was in sync last.
+
+    `left` are the directories that it still has, where one may be missing.
+    """
     for topic, state in draft.partitions():
-        if broker in state.isr or (lost and broker in state.elr):
+        gone = (broker,) if lost and left is not None and lies_elsewhere(state, broker, left) else ()
+        if broker in state.isr or (lost and broker in state.elr) or (gone and broker in state.last_known_elr):
             isr = without(state.isr, (broker,))
-            wanted = Wanted(draft.election(topic), isr=isr, lost=(broker,) if lost else ())
+            wanted = Wanted(draft.election(topic), isr=isr, lost=(broker,) if lost else (), gone=gone)
             draft.change(topic, state, wanted, absent=(broker, *silent))
+
+
+def lies_elsewhere(state: PartitionState, broker: int, directories: Collection[UUID]) -> bool:
+    """Whether a copy lay in none of these; the only one of a partition begins anew wherever it is."""
+    if broker not in state.replicas or len(state.replicas) == 1:
+        return False
+    place = state.directories[state.replicas.index(broker)]
+    return place not in (UNASSIGNED, MIGRATING) and place not in directories
 
 
 def lose_directories(draft: ClusterDraft, broker: int, offline: Sequence[UUID]) -> None:

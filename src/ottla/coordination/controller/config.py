@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from ottla.coordination.cluster.features import AT_FIRST
+from ottla.coordination.cluster.features import OF_SEVERAL
 from ottla.protocol.schema import Message
 
 
@@ -21,7 +21,7 @@ class ControllerConfig(Struct, frozen=True):
     default_replication: int = 1
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
     """Configs of topics for which the controller's settings have another default than Kafka."""
-    features: Mapping[str, int] = field(default_factory=lambda: AT_FIRST)
+    features: Mapping[str, int] = field(default_factory=lambda: OF_SEVERAL)
     """The levels that a cluster runs in which nothing has been decided yet."""
     bootstrap: Sequence[Message] = ()
     """What the log of such a cluster begins with instead, where somebody has said so."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from ottla.coordination.cluster import partition_record, registration
+from ottla.coordination.cluster.features import ELR_VERSION
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import (
     BrokerRegistrationChangeRecord,
@@ -27,7 +28,6 @@ from ottla.coordination.controller.partition_change import Election, Rules, Want
 from ottla.coordination.controller.sessions import BrokerHeard, SessionEnded, Sessions
 from ottla.protocol.schema import Message
 
-ELR_VERSION = "eligible.leader.replicas.version"
 UNASSIGNED = ANY_DIRECTORY
 """The broker says later in which of its directories a copy lies."""
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ottla.coordination.cluster.features import (
-    AT_FIRST,
+    ELR_VERSION,
     GROUP_VERSION,
     KRAFT_VERSION,
     METADATA_VERSION,
+    OF_SEVERAL,
     SUPPORTED,
     TRANSACTION_VERSION,
     Levels,
 )
 from ottla.coordination.cluster.records import FeatureLevelRecord
-from ottla.coordination.controller.draft import ELR_VERSION
 from ottla.errors import ConfigError
 from ottla.protocol.schema import Message
 
@@ -54,7 +54,7 @@ def first_levels(release: str | None, wishes: Mapping[str, int], *, fixed_voters
     elif METADATA_VERSION in wishes:
         levels = levels_of(wishes[METADATA_VERSION])
     else:
-        levels = dict(AT_FIRST)
+        levels = dict(OF_SEVERAL)
     levels |= {name: level for name, level in wishes.items() if name != KRAFT_VERSION}
     for name, needed in NEEDS.items():
         if levels.get(name, 0) and levels[METADATA_VERSION] < needed:

@@ -17,11 +17,10 @@ from ottla.coordination.cluster.events import (
     TokensUnwanted,
     TopicsUnwanted,
 )
-from ottla.coordination.cluster.features import level_fault
+from ottla.coordination.cluster.features import ELR_VERSION, level_fault
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, ClearElrRecord, ConfigRecord
 from ottla.coordination.cluster.topic_request import Refusal
-from ottla.coordination.controller.draft import ELR_VERSION
 from ottla.coordination.machine import Decision, Reply
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.update_features import FeatureUpdateKey

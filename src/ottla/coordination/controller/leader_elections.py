@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ottla.coordination.cluster.topic import PartitionState, Topic
-from ottla.coordination.controller.draft import ClusterDraft, leaderless
+from ottla.coordination.controller.draft import UNASSIGNED, ClusterDraft, leaderless
 from ottla.coordination.controller.partition_change import Election, Wanted
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.elect_leaders import (
@@ -52,11 +52,19 @@ def elect(draft: ClusterDraft, name: str, index: int, election: Election) -> Par
         return PartitionResult(index, ErrorCode.ELECTION_NOT_NEEDED, f"{name}-{index} is led by {state.leader} already")
     if draft.change(topic, state, Wanted(election)) is not None:
         return PartitionResult(index)
+    if election is Election.UNCLEAN and begin_anew(draft, topic, state):
+        return PartitionResult(index)
     if election is Election.PREFERRED:
         why = f"{state.replicas[0]}, which is preferred for {name}-{index}, is not in sync or not there"
         return PartitionResult(index, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, why)
     why = f"none of the brokers {list(state.replicas)} of {name}-{index} is there"
     return PartitionResult(index, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
+
+
+def begin_anew(draft: ClusterDraft, topic: Topic, state: PartitionState) -> bool:
+    """Let a broker lead whose copy went with its directory, as there is no other: the partition is empty, and of use again."""
+    here = {each: UNASSIGNED for each in state.replicas if draft.active(each)}
+    return bool(here) and draft.change(topic, state, Wanted(Election.UNCLEAN, directories=here)) is not None
 
 
 def needed(state: PartitionState, election: Election) -> bool:

@@ -7,8 +7,9 @@ nobody is, among those who may still lead. What comes out is a record of what is
 A leader has its epoch for itself: it grows with each new leader, and where a copy is taken away, so that who has lost it cannot go on
 with what it was told before. The partition's epoch grows with every record.
 
-Three things differ from Kafka's: who is taken away by a move that ends may not still lead, nor may the others where the leader that was
-elected is enough in sync by itself, and a partition that never had a leader has no last known one.
+Four things differ from Kafka's: who is taken away by a move that ends may not still lead, nor may the others where the leader that was
+elected is enough in sync by itself, a partition that never had a leader has no last known one, and last known (`last_known_elr`) is also who
+had everything when its process was killed, so that somebody is left where the disk of the last leader is lost (0106).
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ class Wanted(Struct, frozen=True):
     leader_recovery_state: int | None = None
     lost: Collection[int] = ()
     """Brokers that were stopped without forcing their logs to the disk: what they have is not to be relied on."""
+    gone: Collection[int] = ()
+    """Those of them that have come without the directory in which the copy was: they have nothing of it."""
     directories: Mapping[int, UUID] = field(default_factory=dict)
     """Where replicas lie, by broker, which are said to lie elsewhere."""
 
@@ -79,7 +82,8 @@ def partition_change(
     """What is different afterwards; None where nothing is."""
     copies = completed(aimed(state, wanted))
     elr = still_eligible(state, copies, wanted, rules)
-    elected = elect(state, copies, elr, wanted.election, rules)
+    heirs = heirs_of(state, copies, wanted, rules)
+    elected = elect(state, copies, elr, heirs, wanted.election, rules)
     if elected.unclean or elected.leader in elr:
         copies = copies._replace(isr=(elected.leader,))
     if elected.unclean or not rules.elr or len(copies.isr) >= rules.min_isr:
@@ -99,7 +103,7 @@ def partition_change(
         leader_recovery_state=recovery(state, wanted, elected.unclean),
         directories=None if directories == state.directories else directories,
         eligible_leader_replicas=other(without(elr, copies.isr), state.elr),
-        last_known_elr=last_known(state, leader) if rules.elr else None,
+        last_known_elr=last_known(state, copies, elr, heirs, elected) if rules.elr else None,
     )
     return None if record == PartitionChangeRecord(state.index, topic_id) else record
 
@@ -118,7 +122,28 @@ def still_eligible(state: PartitionState, copies: Copies, wanted: Wanted, rules:
     return without(sorted(candidates), {*copies.isr, *wanted.lost})
 
 
-def elect(state: PartitionState, copies: Copies, elr: tuple[int, ...], election: Election, rules: Rules) -> Elected:
+def heirs_of(state: PartitionState, copies: Copies, wanted: Wanted, rules: Rules) -> tuple[int, ...]:
+    """Who leads where nobody is left that is sure to have everything: the first of these.
+
+    That is the last leader, as in Kafka. Where its copy is gone for good, it is who had everything when it was killed since too few are
+    in sync: nothing was acknowledged without it.
+    """
+    if not rules.elr or len(copies.isr) >= rules.min_isr:
+        return ()
+    last = (state.leader,) if not copies.isr and state.leader != NO_LEADER else ()
+    killed = (each for each in (*state.isr, *state.elr) if each in wanted.lost)
+    known = dict.fromkeys((*last, *state.last_known_elr, *killed))
+    return without([each for each in known if each in copies.replicas], {*copies.isr, *wanted.gone})
+
+
+def elect(
+    state: PartitionState,
+    copies: Copies,
+    elr: tuple[int, ...],
+    heirs: tuple[int, ...],
+    election: Election,
+    rules: Rules,
+) -> Elected:
     """Who leads from now on; the one that leads, if it still may and no other is preferred."""
     able = [each for each in copies.replicas if each in (copies.isr or elr) and rules.may_lead(each)]
     if election is Election.PREFERRED and copies.replicas[0] in able:
@@ -127,21 +152,18 @@ def elect(state: PartitionState, copies: Copies, elr: tuple[int, ...], election:
         return Elected(state.leader)
     if able:
         return Elected(able[0])
-    return elect_with_loss(state, copies, elr, election, rules)
+    return elect_with_loss(copies, elr, heirs, election, rules)
 
 
 def elect_with_loss(
-    state: PartitionState, copies: Copies, elr: tuple[int, ...], election: Election, rules: Rules
+    copies: Copies, elr: tuple[int, ...], heirs: tuple[int, ...], election: Election, rules: Rules
 ) -> Elected:
-    """Who leads where nobody is there that has everything: the last leader, or whoever lives if that is allowed."""
-    known = state.last_known_elr
-    if rules.elr and not elr and not copies.isr and len(known) == 1 and rules.may_lead(known[0]):
-        return Elected(known[0], True)
+    """Who leads where nobody is there that is sure to have everything: the heir, or whoever lives if that is allowed."""
+    candidates = list(heirs[:1]) if not elr and not copies.isr else []
     if election is Election.UNCLEAN:
-        living = next(filter(rules.may_lead, copies.replicas), None)
-        if living is not None:
-            return Elected(living, True)
-    return Elected(NO_LEADER)
+        candidates += copies.replicas
+    living = next(filter(rules.may_lead, candidates), None)
+    return Elected(NO_LEADER) if living is None else Elected(living, True)
 
 
 def named_leader(state: PartitionState, copies: Copies, elected: Elected) -> int:
@@ -157,11 +179,15 @@ def recovery(state: PartitionState, wanted: Wanted, unclean: bool) -> int:
     return NO_CHANGE if after == state.leader_recovery_state else after
 
 
-def last_known(state: PartitionState, leader: int) -> tuple[int, ...] | None:
-    """Who led last, for as long as nobody does; None where that is known."""
-    if leader == NO_LEADER and state.leader != NO_LEADER and not state.last_known_elr:
-        return (state.leader,)
-    return () if leader >= 0 and state.last_known_elr else None
+def last_known(
+    state: PartitionState, copies: Copies, elr: tuple[int, ...], heirs: tuple[int, ...], elected: Elected
+) -> tuple[int, ...] | None:
+    """The heirs, for as long as they may be needed; None where that is known."""
+    if elected.unclean:
+        heirs = ()  # From now on it is what the one has that was elected.
+    elif elected.leader != NO_LEADER:
+        heirs = without(heirs, {*copies.isr, *elr})
+    return other(heirs, state.last_known_elr)
 
 
 def directories_of(state: PartitionState, copies: Copies, wanted: Wanted, rules: Rules) -> tuple[UUID, ...]:

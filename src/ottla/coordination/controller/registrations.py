@@ -101,7 +101,8 @@ def amended(draft: ClusterDraft, request: BrokerRegistrationRequest) -> Register
 def begun(draft: ClusterDraft, request: BrokerRegistrationRequest) -> RegisterBrokerRecord:
     """A new incarnation: the one before is taken out of sync first, and out of who may lead unless it was stopped cleanly."""
     present = draft.registrations.get(request.broker_id)
-    comings.restart(draft, request.broker_id, present is not None and present.epoch == request.previous_broker_epoch)
+    clean = present is not None and present.epoch == request.previous_broker_epoch
+    comings.restart(draft, request.broker_id, clean, request.log_dirs)
     draft.heard.append(SessionEnded(request.broker_id))
     return record_of(request, draft.end_offset + len(draft.records), True, False)
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ottla.coordination.cluster.features import SUPPORTED, Levels
+from ottla.coordination.cluster.features import ELR_VERSION, SUPPORTED, Levels
 
-ELIGIBLE_LEADER_REPLICAS = "eligible.leader.replicas.version"
-"""From 1 on copies may lead that fell out of sync as the last ones; the controllers choose, a broker follows (KIP-966)."""
-OF_A_BROKER: Mapping[str, Levels] = {**SUPPORTED, ELIGIBLE_LEADER_REPLICAS: Levels(0, 1)}
+OF_A_BROKER: Mapping[str, Levels] = {**SUPPORTED, ELR_VERSION: Levels(0, 1)}
 """What a broker can run where controllers decide."""
 MEANINGS = {"share.version": "share groups", "streams.version": "groups of Kafka Streams"}
 

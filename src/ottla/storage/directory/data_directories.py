@@ -119,6 +119,15 @@ class DataDirectories:
         self._homes.put(partition, home)
         return home
 
+    def begins_anew(self, partition: TopicPartition, former: UUID) -> bool:
+        """As of one; what lies in another directory of these has only been moved."""
+        home = self.settled(partition)
+        return (
+            home is not None
+            and all(each.directory_id != former for each in self._online)
+            and home.begins_anew(partition, former)
+        )
+
     def settled(self, partition: TopicPartition) -> DataDirectory | None:
         """The directory that has a partition, if that is decided; unlike `place` this decides nothing."""
         homes = self._homes.of(partition)
@@ -144,7 +153,9 @@ class DataDirectories:
             raise self._away(partition, self._lost[partition])
         assigned = self.assigned(partition)
         if assigned is not None and assigned > LAST_RESERVED:
-            named = next((each for each in self._online if each.directory_id == assigned), None)
+            named = next(
+                (each for each in self._online if each.directory_id == assigned or assigned in each.lost), None
+            )
             if named is None:
                 raise self._away(partition, ", ".join(self._offline) or f"of id {assigned}, which is none of log.dirs")
             if partition in named.futures:  # a copy that was on its way there, and may lack what came last

@@ -24,6 +24,7 @@ from ottla.storage.directory.deletions import Deletions
 from ottla.storage.directory.directory_lock import DirectoryLock
 from ottla.storage.directory.future_logs import FutureLogs
 from ottla.storage.directory.high_watermarks import HighWatermarks
+from ottla.storage.directory.lost_directories import LostDirectories, identity_of
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import OffsetCheckpoints
 from ottla.storage.directory.owner import says_whose
@@ -70,6 +71,7 @@ class DataDirectory:
         """How far each log was compacted before."""
         self.deletions = Deletions(path)
         self.futures = FutureLogs(path)
+        self.lost = LostDirectories(path)
         self._passing: list[Log] = []
         self._lock = lock
         self._checkpoints = OffsetCheckpoints(path)
@@ -93,7 +95,7 @@ class DataDirectory:
         except OSError as error:
             raise UnusableError(path, error) from error
         try:
-            directory = cls(path, lock, MetaProperties.ensure(path, node_id, cluster_id))
+            directory = cls(path, lock, identity_of(path, node_id, cluster_id))
             directory._read_last_run()
         except OSError as error:
             lock.release()
@@ -161,6 +163,10 @@ class DataDirectory:
     def remembers(self, partition: TopicPartition) -> bool:
         """Whether a log was here when checkpoints were written last."""
         return partition in self._checkpoints.recovery_points
+
+    def begins_anew(self, partition: TopicPartition, former: uuid.UUID) -> bool:
+        """Whether a partition has, or will have, less here than the cluster believes to be in a `former` directory, which is gone."""
+        return former != self.directory_id and self.lost.begins_anew(self.folder(partition), former)
 
     def put_aside(self, partition: TopicPartition) -> Path:
         """Rename the folder of a partition that is in another directory; OSError where that cannot be."""
@@ -467,16 +473,13 @@ class DataDirectory:
             sync_path(self.path)
 
     def _ensure_usable(self, partition: TopicPartition, folder: Path) -> None:
-        if folder.is_dir():
-            return
-        if not folder.exists():
-            if partition in self._checkpoints.recovery_points:
-                raise OutOfServiceError(
-                    f"{folder} is gone, though there was a log in it: restore it from a backup; or, for the partition to "
-                    f"begin anew, {remedy(folder)}"
-                )
-        else:
+        if folder.exists() and not folder.is_dir():
             raise OutOfServiceError(f"{folder} is a file, where the folder of {partition} belongs: move it away")
+        if not folder.exists() and self.remembers(partition):
+            raise OutOfServiceError(
+                f"{folder} is gone, though there was a log in it: restore it from a backup; or, for the partition to "
+                f"begin anew, {remedy(folder)}"
+            )
 
     def _ensure_segments(self, partition: TopicPartition, folder: Path) -> None:
         """OutOfServiceError where all files of records have gone: the first is there before the folder says whose it is.

@@ -1,0 +1,54 @@
+"""Three nodes are killed at once and the disk of one is emptied, all but its `meta.properties`: what was acknowledged is there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ottla import Admin, Cluster, NewTopic, Producer
+from tests.broker.cluster_nodes import counted
+from tests.patience import eventually
+
+RECORDS = 90
+COPIES = {index: tuple((index + each) % 3 + 1 for each in range(3)) for index in range(3)}
+"""Each node leads one."""
+
+
+@pytest.mark.behaviour("B4", "B5")
+@pytest.mark.parametrize("emptied", [1, 2, 3])
+def test_whichever_disk_is_emptied_after_all_were_killed_every_acknowledged_record_is_there(
+    tmp_path: Path, emptied: int
+) -> None:
+    with Cluster(data_dir=tmp_path) as cluster:
+        with Admin(cluster.client_settings()) as admin:
+            admin.create_topics([NewTopic("t", replica_assignments=COPIES)])
+        with Producer(cluster.client_settings(), acks="all") as producer:
+            sent = [producer.send("t", b"%d" % number, partition=number % 3) for number in range(RECORDS)]
+            assert [future.result(60).partition for future in sent[:3]] == [0, 1, 2]
+            for future in sent:
+                future.result(60)
+        cluster.kill(*cluster.nodes)
+        empty(tmp_path / f"node-{emptied}")
+        cluster.start(*cluster.nodes)
+        assert counted(cluster.bootstrap_servers, "t", RECORDS) == {b"%d" % number: 1 for number in range(RECORDS)}
+        with Admin(cluster.client_settings()) as admin:
+            eventually(lambda: in_sync(admin) == 3)
+            assert voters_heard(admin) == {1, 2, 3} - {emptied}, "it has another id than the one that voted"
+
+
+def empty(directory: Path) -> None:
+    for each in directory.iterdir():
+        if each.name != "meta.properties":
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+
+
+def in_sync(admin: Admin) -> int:
+    return min(len(each.in_sync_replicas) for each in admin.describe_topics(["t"])["t"].partitions)
+
+
+def voters_heard(admin: Admin) -> set[int]:
+    """Who votes and has fetched of the leader."""
+    quorum = admin.describe_metadata_quorum()
+    return {each.replica_id for each in quorum.voters if each.last_fetch_timestamp is not None}
