@@ -25,7 +25,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import ManualClock, SystemClock
 from ottla.coordination.quorum.observer import Address
-from ottla.coordination.replication.fetched import Append
+from ottla.coordination.replication.fetched import Append, CutAt
 from ottla.kafka_id import id_of
 from ottla.model import INT64_MAX, TopicPartition
 from ottla.network.selector import Selector
@@ -236,6 +236,22 @@ def test_what_is_damaged_on_the_way_is_not_appended(leader: Broker, wire: Wire, 
         assert (followed.log.end_offset, followed.log.high_watermark) == (0, 0)
     followed.take(Append(memoryview(whole), 2, 0))
     assert files(followed.log.directory) == {f"{0:020d}.log": whole}
+
+
+def test_a_cut_is_a_warning_where_something_committed_goes(
+    leader: Broker, wire: Wire, house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(leader, b"a", b"b", b"c")
+    followed = house.follow(wire)
+    house.until(lambda: followed.log.end_offset == 3)
+    house.fetcher.remove(followed.place)
+    followed.log.advance_high_watermark(2)
+    with caplog.at_level("INFO", "ottla.broker.replication"):
+        followed.take(CutAt(2))
+        followed.take(CutAt(1))
+    cuts = [each for each in caplog.records if "is cut" in each.getMessage()]
+    assert [each.levelname for each in cuts] == ["INFO", "WARNING"]
+    assert "all below 2 was committed" in cuts[1].getMessage()
 
 
 def test_who_begins_to_follow_gives_up_the_epoch_that_it_began(leader: Broker, wire: Wire, house: House) -> None:

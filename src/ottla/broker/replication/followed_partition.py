@@ -173,12 +173,15 @@ class FollowedPartition:
         self._failing = ""
 
     def _cut(self, offset: int) -> None:
-        logger.warning(
-            "%s parts from its leader's log and is cut: it ended at offset %d, and ends at %d now",
-            self.partition,
-            self.log.end_offset,
-            end := self.log.truncate_to(offset, now_ms=self._clock.wall_ms()),
-        )
+        """Each change of leaders may leave a copy with records that nobody was told of as written; that committed ones go is not ordinary."""
+        log = self.log
+        committed, ended = log.high_watermark, log.end_offset
+        end = log.truncate_to(offset, now_ms=self._clock.wall_ms())
+        told = f"{self.partition} parts from its leader's log and is cut: it ended at offset {ended}, and ends at {end} now"
+        if end < committed:
+            logger.warning("%s, though all below %d was committed", told, committed)
+        else:
+            logger.info("%s; nothing of that was committed", told)
         self.machine.high_watermark = min(self.machine.high_watermark, end)
         self._look_for_damage()
 
