@@ -44,7 +44,7 @@ class Stage:
         self.brokers = [each.node_id for each in self.nodes if each.leads]
         self.servers = ",".join(f"{address(each)}:{PORT}" for each in self.brokers)
         places = [TopicPartition(topic, 0) for name in TRANSACTIONAL for topic in topics_of(name)]
-        self.standstills = Standstills(self.servers, places, TRANSACTIONAL, history)
+        self.standstills = Standstills(self.servers, places, history)
         self._new_crowd: Callable[[], Crowd] = lambda: Crowd(self.servers, folder, history, options.seed)
 
     def open(self) -> None:
@@ -142,7 +142,9 @@ class Stage:
             f"{lives.name}: {lives.killed} killed, {lives.fenced} shut out, {len(lives.undead)} not shut out"
         )
         self.history.add(f"failures: {self.crowd.failures()}; skipped: {account.skips(self.crowd)}")
-        self.history.add(f"{self.standstills.count} standstills, the longest {self.standstills.longest:.0f} s")
+        still = self.standstills
+        late = f"{still.late_markers} of them decided"
+        self.history.add(f"{still.count} standstills of more than 20 s, {late}, the longest {still.longest:.0f} s")
         return not any(any(each) for each in tallies.values()) and not lives.undead and not account.skips(self.crowd)
 
 

@@ -1,4 +1,7 @@
-"""Looks whether readers of committed records stand still at a partition: its last stable offset does not move, though there is more behind it."""
+"""Looks whether readers of committed records stand still at a partition: its last stable offset does not move, though there is more behind it.
+
+A transaction that is open may be so for as long as its producer waits for somebody. One that is decided is to be over soon: its markers are late.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,16 @@ LONG_SECONDS = 20.0
 
 
 class Standstills:
-    """Tells of each, with how the transactional ids stand."""
+    """Tells of each, with how the transaction stands."""
 
-    def __init__(self, address: str, places: Sequence[TopicPartition], ids: Sequence[str], history: History) -> None:
-        self._address, self._places, self._ids, self._history = address, places, ids, history
+    def __init__(self, address: str, places: Sequence[TopicPartition], history: History) -> None:
+        self._address, self._places, self._history = address, places, history
         self._since: dict[TopicPartition, tuple[int, float]] = {}
         self._told: set[TopicPartition] = set()
         """Of which it is told that they stand."""
         self.longest = 0.0
-        self.count = 0
+        self.count = self.late_markers = 0
+        """How often for long; and how often of these the transaction was decided."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -60,14 +64,15 @@ class Standstills:
         if now - since > LONG_SECONDS and place not in self._told:
             self.count += 1
             self._told.add(place)
-            self._history.add(f"{place} stands at {offset} of {end}: {self._transactions(admin)}")
+            state = self._state(place, admin)
+            self.late_markers += state.startswith("Prepare")
+            self._history.add(f"{place} stands at {offset} of {end}: {state}")
 
-    def _transactions(self, admin: Admin) -> str:
-        told = []
-        for each in self._ids:
-            try:
-                found = admin.describe_transactions([each], 3)[each]
-                told.append(f"{each} {found.state} at {found.coordinator_id} {found.topic_partitions}")
-            except OttlaError as error:
-                told.append(f"{each}: {error}")
-        return "; ".join(told)
+    def _state(self, place: TopicPartition, admin: Admin) -> str:
+        """Of the transaction of whoever writes there: its id is in the topic's name."""
+        transactional_id = place.topic.rpartition("-")[0]
+        try:
+            found = admin.describe_transactions([transactional_id], 3)[transactional_id]
+        except OttlaError as error:
+            return str(error)
+        return f"{found.state} at {found.coordinator_id}"
