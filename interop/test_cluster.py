@@ -28,7 +28,7 @@ from interop.cluster import (
     settings_of,
     wait_for,
 )
-from interop.kafka_tools import Tools
+from interop.kafka_tools import Tools, dump
 from ottla import Admin, Consumer, NewTopic, Producer
 from ottla.client.admin import ConfigResource
 from ottla.errors import AuthenticationError, OttlaError, TopicAlreadyExistsError
@@ -188,6 +188,31 @@ def test_its_copy_of_the_metadata_is_byte_for_byte_the_controllers(
     registration = image_of(copy).registrations[OURS]
     assert not registration.fenced
     assert registration.cordoned_log_dirs == registration.log_dirs
+
+
+def test_kafkas_tools_show_what_it_leads_and_where_it_lies(ours: str, properties: Path, tools: Tools) -> None:
+    at = ("--bootstrap-server", ours)
+    made = ("--create", "--topic", "shown-by-tools", "--replica-assignment", OURS)
+    assert tools.run("TopicCommand", *at, *made).status == 0
+    with Producer(bootstrap_servers=ours) as producer:
+        producer.send("shown-by-tools", value=b"0").result(PATIENCE)
+    described = tools.run("TopicCommand", *at, "--describe", "--topic", "shown-by-tools").text
+    assert f"Leader: {OURS}\tReplicas: {OURS}\tIsr: {OURS}" in described
+    told = tools.run("LogDirsCommand", *at, "--describe", "--broker-list", OURS, "--topic-list", "shown-by-tools").text
+    (broker,) = json.loads(next(line for line in told.splitlines() if line.startswith("{")))["brokers"]
+    (directory,) = broker["logDirs"]
+    assert (broker["broker"], directory["error"]) == (OURS, None)
+    assert directory["logDir"] == str(properties.parent / "data")
+    assert [each["partition"] for each in directory["partitions"]] == ["shown-by-tools-0"]
+
+
+def test_kafkas_tool_decodes_its_copy_of_the_metadata(ours: str, properties: Path) -> None:
+    text = dump(properties.parent / "data" / LOG, "--cluster-metadata-decoder")
+    assert ours
+    registered = [line for line in text.splitlines() if "REGISTER_BROKER_RECORD" in line]
+    assert any(f'"brokerId":{OURS},' in line for line in registered)
+    assert "isvalid: false" not in text
+    assert "Error" not in text
 
 
 def test_it_goes_cleanly_and_comes_back_as_the_same_broker(properties: Path, kafka: ApacheKafka, tools: Tools) -> None:

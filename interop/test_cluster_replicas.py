@@ -128,19 +128,25 @@ def reassign(
     cluster: Cluster, tools: Tools, folder: Path, topic: str, replicas: Sequence[int], partition: int = 0, *more: str
 ) -> None:
     """Give a topic's partition other copies, by Kafka's tool, and wait until it says that this is done."""
-    plan = folder / "plan.json"
-    moved = {"topic": topic, "partition": partition, "replicas": list(replicas)}
-    plan.write_text(json.dumps({"version": 1, "partitions": [moved]}))
-    command = ("ReassignPartitionsCommand", "--bootstrap-server", cluster.address, "--reassignment-json-file", plan)
-    assert tools.run("reassign." + command[0], *command[1:], "--execute", *more).status == 0
+    command = reassigning(cluster, folder, topic, replicas, partition)
+    assert tools.run(*command, "--execute", *more).status == 0
 
     def is_done() -> bool:
         state = cluster.view.state(topic, partition)
         return state is not None and state.replicas == tuple(replicas) and set(state.isr) == set(replicas)
 
     wait_for(is_done, lambda: cluster.view.state(topic, partition))
-    said = tools.run("reassign." + command[0], *command[1:], "--verify").text
+    said = tools.run(*command, "--verify").text
     assert f"Reassignment of partition {topic}-{partition} is completed." in said, said
+
+
+def reassigning(cluster: Cluster, folder: Path, topic: str, replicas: Sequence[int], partition: int = 0) -> list[str]:
+    """What is said to Kafka's tool about a partition that is to have other copies."""
+    plan = folder / "plan.json"
+    moved = {"topic": topic, "partition": partition, "replicas": list(replicas)}
+    plan.write_text(json.dumps({"version": 1, "partitions": [moved]}))
+    at = ("--bootstrap-server", cluster.address, "--reassignment-json-file", str(plan))
+    return ["reassign.ReassignPartitionsCommand", *at]
 
 
 def elect(cluster: Cluster, tools: Tools, topic: str, present: int, preferred: int) -> None:
@@ -194,6 +200,25 @@ def test_a_move_is_throttled_as_kafka_s_tool_asks(cluster: Cluster, tools: Tools
 
         wait_for(is_lifted, "the tool lifts the throttle when the move is done")
     assert cluster.nodes[OTHER].log("slowly-0") == cluster.nodes[OURS].log("slowly-0")
+
+
+def test_a_move_that_is_cancelled_by_kafkas_tool_leaves_nothing_behind(
+    cluster: Cluster, tools: Tools, tmp_path: Path
+) -> None:
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic("called-off", replica_assignments={0: (KAFKA,)})])
+    with Producer(bootstrap_servers=cluster.address) as producer:
+        for _ in range(100):
+            producer.send("called-off", os.urandom(100_000), partition=0)
+    command = reassigning(cluster, tmp_path, "called-off", [OURS])
+    copy = cluster.nodes[OURS].data / "called-off-0"
+    assert tools.run(*command, "--execute", "--throttle", "1000").status == 0
+    wait_for(copy.exists, "ours begins a copy")
+    assert tools.run(*command, "--cancel").status == 0
+    wait_for(lambda: not copy.exists(), "ours keeps a copy")
+    state = cluster.view.state("called-off")
+    assert state is not None
+    assert (state.replicas, state.isr, state.adding_replicas) == ((KAFKA,), (KAFKA,), ())
 
 
 def test_a_deleted_topic_goes_from_all_its_brokers(cluster: Cluster) -> None:
