@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -463,6 +464,32 @@ def test_after_a_crash_a_torn_end_is_no_damage(run: Run, data: Path) -> None:
     (log,) = data.glob("orders-0/*.log")
     log.write_bytes(log.read_bytes()[:-100])
     assert [level for level, _ in of_data(run, data)] == ["ok", "warning"]
+
+
+def test_of_several_directories_one_tells_the_ids_of_topics_for_all(run: Run, data: Path, tmp_path: Path) -> None:
+    second = tmp_path / "second"
+    second.mkdir()
+    for name in ("meta.properties", ".kafka_cleanshutdown"):
+        shutil.copy(data / name, second)
+    shutil.move(data / "orders-0", second)
+    metadata = second / "orders-0" / "partition.metadata"
+    metadata.write_text(metadata.read_text()[:-10])
+    together = run(*AWAY, "--data-dir", data, "--data-dir", second)[1]["data"]
+    named = run(*AWAY, "--data-dir", second, "--metadata", data)[1]["data"]
+    for found in (together[-1], named[0]):
+        assert "partition.metadata" in found["seen"]
+        assert f"ottla log repair {second} --metadata {data}" in found["remedy"]
+
+
+def test_a_directory_that_does_not_say_whose_it_is_is_a_problem(run: Run, data: Path) -> None:
+    (data / "meta.properties").unlink()
+    ((level, seen),) = of_data(run, data)
+    assert (level, "meta.properties: is missing, and no broker starts on" in seen) == ("problem", True)
+
+
+def test_metadata_without_a_directory_to_look_at_are_a_mistake(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--metadata", str(data)]) == 2
+    assert "name that, too, with --data-dir" in capsys.readouterr().err
 
 
 def test_what_is_no_data_directory_is_a_problem(run: Run, tmp_path: Path) -> None:

@@ -424,3 +424,13 @@ def test_a_folder_that_cannot_be_renamed_is_told_and_keeps_no_other_from_going(
     assert list(directory.logs()) == [names[1]]
     assert "flights-1 is no more, but its files are: cannot rename" in caplog.text
     directory.close(clean=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("version=1\ncluster.id=c\n", "it has no node.id"), ("node.id=1\n", "it has no version")]
+)
+def test_what_a_meta_properties_lacks_is_said_in_words(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "meta.properties").write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        DataDirectory.open(tmp_path, node_id=1)
+    assert f"meta.properties is damaged ({words}): restore" in str(refused.value)

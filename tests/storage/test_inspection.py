@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -16,8 +17,11 @@ from ottla.storage.batches.walk import Batch, Gap, walk
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.inspection import Fault, dump, find
 from ottla.storage.inspection.partition_check import PartitionCheck
+from ottla.storage.inspection.quick_check import quick_faults
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_snapshot import ENTRY, HEAD
+from ottla.storage.state_log.snapshot import SnapshotId, write_state
+from ottla.storage.state_log.voter import Voter
 from tests.storage.batches import NOW, append, batch, open_log
 
 CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=300)
@@ -278,3 +282,18 @@ def test_damage_is_shown_in_a_dump_and_what_follows_too(folder: Path) -> None:
     (bad,) = (entry for entry in entries if not entry["isvalid"])
     assert (bad["position"], bad["size"]) == (position, size)
     assert entries[3]["isvalid"]
+
+
+def test_a_snapshot_of_the_metadata_that_is_torn_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    open_log(folder).close()
+    path = folder / SnapshotId(0, 0).file_name
+    write_state(folder, SnapshotId(0, 0), [b"a" * 100], 0, Voter(1, UUID(int=100)), sync=False)
+    draft = folder / f"{SnapshotId(5, 0).file_name}.part"
+    draft.write_bytes(b"half")
+    assert not list(quick_faults(folder, settled=True))
+    path.write_bytes(path.read_bytes()[:-7])
+    (fault,) = quick_faults(folder, settled=True)
+    assert fault.file == path
+    assert "is not whole: " in fault.reason
+    assert draft.exists()

@@ -226,6 +226,14 @@ def place_of(option: str, address: str) -> tuple[str, int]:
     return host, int(port)
 
 
+metadata_option = click.option(
+    "--metadata",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The data directory with __cluster_metadata-0, which tells the ids of topics, where it is another one.",
+)
+
+
 def senseless(sentence: str) -> click.UsageError:
     """The error of a command that makes no sense."""
     return click.UsageError(sentence, click.get_current_context())

@@ -27,6 +27,8 @@ class DataFacts(NamedTuple):
     faults: Sequence[str] = ()
     thorough: bool = False
     """Whether every byte was read."""
+    metadata: str = ""
+    """The directory that tells the ids of topics, where it is another one."""
 
 
 def data_findings(facts: DataFacts) -> list[Finding]:
@@ -44,7 +46,8 @@ def damage_finding(facts: DataFacts) -> Finding:
         return ok("data", f"{facts.path} is whole: {what} ({how})")
     seen = f"{counted(len(facts.faults), 'fault')} in {facts.path}: {few(facts.faults)}"
     stop = "stop the broker, then: " if facts.live else ""
-    return problem("data", seen, f"{stop}ottla log verify {facts.path}, and ottla log repair {facts.path}")
+    where = f"{facts.path} --metadata {facts.metadata}" if facts.metadata else facts.path
+    return problem("data", seen, f"{stop}ottla log verify {where}, and ottla log repair {where}")
 
 
 def ending_findings(facts: DataFacts) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,9 @@ from ottla.cli.options import (
     FILE,
     bootstrap_server,
     json_option,
+    metadata_option,
     read_as_usage,
+    senseless,
     settings_of_file,
     settings_option,
 )
@@ -39,20 +41,33 @@ ILL = 1
 @click.command()
 @bootstrap_server
 @click.option(
-    "--data-dir", metavar="DIR", type=click.Path(path_type=Path), help="A broker's data directory, to look at."
+    "--data-dir",
+    "data_dirs",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A broker's data directory, to look at; several times, where it has several.",
 )
+@metadata_option
 @click.option("--verify", "thorough", is_flag=True, help="Every byte of --data-dir, not headers alone.")
 @json_option
 @settings_option("client")
 def doctor(
-    bootstrap_server: str, data_dir: Path | None, thorough: bool, in_json: bool, settings: tuple[str, ...]
+    bootstrap_server: str,
+    data_dirs: tuple[Path, ...],
+    metadata: Path | None,
+    thorough: bool,
+    in_json: bool,
+    settings: tuple[str, ...],
 ) -> None:
     """Look at this machine, the way to a cluster, the cluster and a data directory, and say what is wrong and what helps.
 
     Nothing is changed. The exit status is 1 if there is a problem; warnings leave it at 0.
     """
+    if metadata is not None and not data_dirs:
+        raise senseless("--metadata tells of the topics in a data directory: name that, too, with --data-dir")
     findings: list[Finding] = []
-    for each in all_findings(bootstrap_server, data_dir, settings, thorough=thorough):
+    for each in all_findings(bootstrap_server, data_dirs, metadata, settings, thorough=thorough):
         findings.append(each)
         if not in_json:
             click.echo(line_of(each))
@@ -71,14 +86,14 @@ def line_of(finding: Finding) -> str:
 
 
 def all_findings(
-    bootstrap: str, data_dir: Path | None, settings: tuple[str, ...], *, thorough: bool
+    bootstrap: str, data_dirs: Sequence[Path], metadata: Path | None, settings: tuple[str, ...], *, thorough: bool
 ) -> Iterator[Finding]:
     """From here to there; what is behind something that fails is not looked at."""
     from ottla.cli.doctor.local import look_at_data, look_at_machine
 
     yield from machine_findings(look_at_machine())
-    if data_dir is not None:
-        yield from data_findings(look_at_data(data_dir, thorough=thorough))
+    for each in look_at_data(data_dirs, metadata, thorough=thorough):
+        yield from data_findings(each)
     with admin_at(bootstrap, settings) as admin:
         yield from way_findings(admin, is_default=nobody_said_where())
 

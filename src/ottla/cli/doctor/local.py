@@ -1,4 +1,4 @@
-"""Where `ottla doctor` looks on this machine: Python, packages, Java, limits, and a data directory."""
+"""Where `ottla doctor` looks on this machine: Python, packages, Java, limits, and data directories."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import platform
 import re
 import resource
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -81,12 +81,23 @@ def java_of_spark() -> int | str | None:
         return str(error)
 
 
-def look_at_data(path: Path, *, thorough: bool) -> DataFacts:
-    """A data directory; nothing is changed, and a broker may be at work."""
+def look_at_data(paths: Sequence[Path], metadata: Path | None, *, thorough: bool) -> Iterator[DataFacts]:
+    """Data directories of a broker, of which one, or `metadata`, has the cluster's metadata; nothing is changed, and a broker may be at work."""
+    from ottla.cli.storage.log import holders_of_metadata
+
+    told_by = holders_of_metadata([*paths, *([] if metadata is None else [metadata])])
+    for path in paths:
+        # What a person has named is told of, not one that tells ids of topics anyway.
+        words = str(metadata) if metadata is not None else str(told_by[0]) if told_by and path not in told_by else ""
+        yield facts_of(path, told_by, thorough=thorough)._replace(metadata=words)
+
+
+def facts_of(path: Path, told_by: Sequence[Path], *, thorough: bool) -> DataFacts:
+    """One of them, by those that have the cluster's metadata."""
     from ottla.cli.storage.log import inspection_at
 
     try:
-        inspection = inspection_at(path)
+        inspection = inspection_at(path, told_by)
         disk = shutil.disk_usage(path)
         if thorough:
             checks = inspection.run(lambda size: None)

@@ -21,7 +21,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from ottla.cli.options import json_option, senseless
+from ottla.cli.options import json_option, metadata_option, senseless
 from ottla.cli.tables import show
 from ottla.cli.verbs import Verbs
 from ottla.errors import ConfigError, CorruptRecordError
@@ -92,14 +92,6 @@ def dump(
             click.echo(json.dumps({"file": str(path), **entry}, default=plain) if as_json else line_of(entry))
     if damaged:
         raise click.exceptions.Exit(DAMAGED)
-
-
-metadata_option = click.option(
-    "--metadata",
-    metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help=f"The data directory with {METADATA}-0, which tells the ids of topics, where it is another one.",
-)
 
 
 @log.command()

@@ -113,8 +113,9 @@ class MetaProperties(Struct, frozen=True):
                 id_of(fields["directory.id"])
             return cls(int(fields["node.id"]), fields["cluster.id"], fields.get("directory.id", ""))
         except (KeyError, ValueError) as error:
+            fault = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
             raise ConfigError(
-                f"{path} is damaged ({error!r}): restore node.id, cluster.id, directory.id and version=1 by hand"
+                f"{path} is damaged ({fault}): restore node.id, cluster.id, directory.id and version=1 by hand"
             ) from None
 
     def text(self) -> str:

@@ -19,6 +19,7 @@ from ottla.model import INT64_MAX, TopicPartition
 from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN
 from ottla.storage.directory.data_directory import CLEANER_OFFSETS
 from ottla.storage.directory.directory_lock import FILE_NAME as LOCK_NAME
+from ottla.storage.directory.meta_properties import FILE_NAME as META
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets
 from ottla.storage.inspection.fault import Fault, Note
@@ -29,6 +30,9 @@ from ottla.storage.segments.log_folder import LOG_NAME, partition_of, stored_byt
 
 T = TypeVar("T")
 NONE: Mapping[TopicPartition, int] = {}
+NAMELESS = (
+    "is missing, and no broker starts on a directory of logs that does not say whose it is: restore it from a backup"
+)
 FLOCK = "hhxxxxqqi4x"
 """Linux's `struct flock`: type, whence, start, length, process."""
 
@@ -93,7 +97,9 @@ class Inspection(Struct):
             except OSError as error:
                 yield unreadable(folder, error)
         if self.whole:
-            yield from self._own_files({}).faults
+            check = self._own_files({})
+            yield from check.faults
+            yield from (Fault(note.file, note.text) for note in check.notes if note.file.name == META)
 
     def _own_files(self, ends: dict[str, int]) -> PartitionCheck:
         check = PartitionCheck(self.path, self.live)
@@ -106,6 +112,8 @@ class Inspection(Struct):
                 check.faults.append(Fault(path, str(error)))
             except OSError as error:
                 check.faults.append(unreadable(path, error))
+        if self.folders and not (self.path / META).exists():
+            check.notes.append(Note(self.path / META, NAMELESS))
         if not check.faults and not self.live:
             check.faults += lost_records(self.path / RECOVERY_POINTS, ends)
             self._note_gone(check)
@@ -139,7 +147,7 @@ def unreadable(path: Path, error: OSError) -> Fault:
 
 def flushed_in(directory: Path) -> Callable[[str], int]:
     """Tells up to which offset the log in a folder of a data directory was forced to the disk: all, after a clean shutdown."""
-    if not (directory / "meta.properties").exists() or (directory / CLEAN_SHUTDOWN).exists():
+    if not (directory / META).exists() or (directory / CLEAN_SHUTDOWN).exists():
         return lambda name: INT64_MAX
     points = if_readable(lambda: read_offsets(directory / RECOVERY_POINTS), NONE)
     return lambda name: next((offset for partition, offset in points.items() if str(partition) == name), 0)
@@ -147,7 +155,7 @@ def flushed_in(directory: Path) -> Callable[[str], int]:
 
 def compacted_in(directory: Path) -> Callable[[str], bool | None]:
     """Tells whether the log in a folder of a data directory was ever compacted; nobody knows that of a folder by itself."""
-    if not (directory / "meta.properties").exists():
+    if not (directory / META).exists():
         return lambda name: None
     names = set(map(str, if_readable(lambda: read_offsets(directory / CLEANER_OFFSETS), NONE)))
     return names.__contains__
@@ -155,7 +163,7 @@ def compacted_in(directory: Path) -> Callable[[str], bool | None]:
 
 def began_in(directory: Path) -> Callable[[str], int | None]:
     """Tells where the log in a folder of a data directory is sure to have begun once; None where nobody knows."""
-    if not (directory / "meta.properties").exists():
+    if not (directory / META).exists():
         return lambda name: None
     checkpoints = if_readable(lambda: OffsetCheckpoints(directory), None)
 
@@ -184,7 +192,7 @@ def find(path: Path) -> Inspection:
     if any(LOG_NAME.fullmatch(name) for name in names):
         return Inspection(path, [path], False, is_live(path.absolute().parent))
     folders = [path / name for name in names if partition_of(name) and (path / name).is_dir()]
-    if not folders and "meta.properties" not in names:
+    if not folders and META not in names:
         raise ConfigError(
             f"{path} holds no logs: name a data directory (with meta.properties) or a partition's folder (with .log files)"
         )

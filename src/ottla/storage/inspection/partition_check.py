@@ -19,6 +19,7 @@ from ottla.storage.files.open_file import OpenFile
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.index_check import Layout, check_offset_index, check_time_index
 from ottla.storage.inspection.replay import Replay
+from ottla.storage.inspection.snapshot_check import snapshot_faults
 from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
 from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
@@ -67,6 +68,7 @@ class PartitionCheck:
         """Read everything; what retention deletes meanwhile is passed over."""
         self._replay = Replay(self.folder, self.flushed)
         self.faults += faults_of_kind(self.folder)
+        self.faults += snapshot_faults(self.folder)
         names = segment_names(self.folder)
         for number, name in enumerate(names):
             try:

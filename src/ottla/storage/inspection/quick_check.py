@@ -11,6 +11,7 @@ from ottla.storage.batches.scan import scan
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.partition_check import faults_of_kind, segment_names
+from ottla.storage.inspection.snapshot_check import snapshot_faults
 from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
 
 HEADER_BLOCK = 4096
@@ -23,6 +24,7 @@ def quick_faults(folder: Path, *, settled: bool) -> Iterator[Fault]:
     Unless it is `settled` what ends the last segment may be torn: it is being written, or a start will cut it off.
     """
     yield from faults_of_kind(folder)
+    yield from snapshot_faults(folder)
     names = segment_names(folder)
     for name in names[:-1]:
         yield from faults_of(folder / name, first_only=True, settled=True)

@@ -157,7 +157,7 @@ def control_batch(records: Sequence[tuple[Kind, bytes]], now_ms: int) -> bytes:
 
 def read_state(directory: Path, snapshot: SnapshotId) -> State:
     """What a snapshot holds; CorruptRecordError where it is not whole, OSError where it is not there."""
-    return state_in((directory / snapshot.file_name).read_bytes(), snapshot.file_name)
+    return state_in((directory / snapshot.file_name).read_bytes(), str(directory / snapshot.file_name))
 
 
 def state_in(data: bytes, name: str) -> State:
