@@ -99,7 +99,7 @@ def test_a_node_whose_number_votes_with_another_directory_says_so_once() -> None
     assert second == PATIENCE
     assert sentence == (
         "this node does not vote, and the quorum can lose one less: node 1 votes with the directory AAAAAAAAAAAAAAAAAAAACQ, and has "
-        "AAAAAAAAAAAAAAAAAAAAAQ; start it with that one, or run `ottla cluster remove-controller 1` and then `ottla cluster add-controller 1`"
+        "AAAAAAAAAAAAAAAAAAAAAQ; start it with that one, or run `ottla cluster remove-controller 1` and then `ottla cluster add-controller 1 --address HOST:PORT`"
     )
     raft.leader_id = None
     assert "2 of the 3 voters are needed, and node 1 votes with the directory" in (leaderless.look(80.0) or "")

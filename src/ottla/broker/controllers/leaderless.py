@@ -83,7 +83,7 @@ class Leaderless:
         me, (voter,) = self._raft.me, [key for key in self._raft.voters.keys if key.id == self._raft.me.id]
         return (
             f"node {me.id} votes with the directory {text_of(voter.directory_id)}, and has {text_of(me.directory_id)}; start it with that one, "
-            f"or run `ottla cluster remove-controller {me.id}` and then `ottla cluster add-controller {me.id}`"
+            f"or run `ottla cluster remove-controller {me.id}` and then `ottla cluster add-controller {me.id} --address HOST:PORT`"
         )
 
     def _is_led(self, now: float) -> bool:
