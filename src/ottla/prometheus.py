@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from ottla.client.metrics.client_metrics import ClientMetrics, MetricName
-from ottla.client.metrics.descriptions import BYTES, CONSUMED, COUNTER, MS, SECONDS, description_of
+from ottla.client.metrics.descriptions import BYTES, CONSUMED, COUNTER, MS, NS, SECONDS, description_of
 from ottla.extras import extra
 
 with extra("metrics"):
@@ -76,7 +76,7 @@ def family(group: str, name: str, samples: list[tuple[MetricName, float]]) -> Me
     labels = [tag.replace("-", "_") for tag, _ in samples[0][0].tags]
     kind: Any = CounterMetricFamily if about.kind == COUNTER else GaugeMetricFamily
     found: Metric = kind(prometheus_name(group, name), about.text, labels=labels)
-    scale = 1000 if about.unit == MS else 1
+    scale = {MS: 1_000, NS: 1_000_000_000}.get(about.unit, 1)
     for each, value in samples:
         found.add_metric([text for _, text in each.tags], value / scale)  # type: ignore[attr-defined]
     return found
@@ -84,8 +84,8 @@ def family(group: str, name: str, samples: list[tuple[MetricName, float]]) -> Me
 
 def prometheus_name(group: str, name: str) -> str:
     """Without the `_total` of a counter, which the library adds."""
-    unit = {MS: "seconds", SECONDS: "seconds", BYTES: "bytes"}.get(description_of(group, name).unit, "")
-    base = name.removesuffix("-total")
+    unit = {NS: "seconds", MS: "seconds", SECONDS: "seconds", BYTES: "bytes"}.get(description_of(group, name).unit, "")
+    base = name.removesuffix("-total").removesuffix("-ns")
     if unit and unit not in base:
         base = base.replace("byte", "bytes") if "byte" in base else f"{base}-{unit}"
     return f"kafka_{group.removesuffix('-metrics')}_{base}".replace("-", "_")

@@ -109,6 +109,8 @@ def test_what_is_mistyped_is_told_with_what_may_have_been_meant(broker: TestedBr
         faults.fail("Produce", error="NOT_LEADER_OR_FOLOWER")
     with pytest.raises(ConfigError, match="unknown error 'NONE'"):
         faults.fail("Produce", error="NONE")
+    with pytest.raises(ConfigError, match="ms = 'soon' is no delay: give milliseconds, such as ms=300"):
+        broker.faults.delay("Fetch", ms="soon")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="nth = 0 hits no request: count from 1"):
         faults.drop(nth=0)
     with pytest.raises(ConfigError, match="exclude each other"):

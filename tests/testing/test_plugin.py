@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from ottla.testing import Topic
+from ottla.testing import Topic, assert_records
 from tests.testing.pages import conftests_of, examples_of
 
 PLUGIN = 'pytest_plugins = ["ottla.testing.plugin"]\n'
@@ -84,8 +84,33 @@ def test_it(ottla_topic, ottla_producer, ottla_consumer):
 
 def test_other_peoples_clients_use_it_also_with_tls_and_a_login(pytester: pytest.Pytester) -> None:
     example = next(block for block in examples_of("testing.md") if "confluent_kafka" in block)
-    result = run(pytester, example, conftests_of("testing.md")[1])
-    result.assert_outcomes(passed=1)
+    in_other_words = """
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated. Use files:DeprecationWarning")
+def test_kafka_python(login, ottla_topic):
+    from kafka import KafkaProducer
+
+    producer = KafkaProducer(**login)
+    producer.send(str(ottla_topic), b"order 1").get(30)
+    producer.close()
+    assert_records(ottla_topic, ["order 1"])
+
+
+def test_aiokafka(login, ottla_topic):
+    import asyncio
+
+    from aiokafka import AIOKafkaProducer
+
+    async def send():
+        async with AIOKafkaProducer(**login) as producer:
+            await producer.send_and_wait(ottla_topic, b"order 1")
+
+    asyncio.run(send())
+    assert_records(ottla_topic, ["order 1"])
+"""
+    with_tls, in_words = conftests_of("testing.md")[1:]
+    result = run(pytester, example + in_other_words, with_tls + in_words)
+    result.assert_outcomes(passed=3)
 
 
 def test_what_is_not_as_expected_is_shown_line_by_line(pytester: pytest.Pytester) -> None:
@@ -101,6 +126,7 @@ def test_it(ottla_topic, ottla_producer):
 def test_more(ottla_topic, ottla_producer):
     ottla_producer.send(ottla_topic, b"a").result()
     ottla_producer.send(ottla_topic, None, key=b"k").result()
+    ottla_producer.send(ottla_topic, b"z").result()
     assert_records(ottla_topic, ["a"])
 """,
     )
@@ -113,9 +139,10 @@ def test_more(ottla_topic, ottla_producer):
             "*+ 'x'",
             "*  'c'",
             "*- 'd'",
-            "*has 2 records, 1 expected (- expected, + found):",
+            "*has 3 records, 1 expected (- expected, + found):",
             "*  'a'",
             "*+ None",
+            "*+ 'z'",
         ]
     )
 
@@ -123,6 +150,11 @@ def test_more(ottla_topic, ottla_producer):
 def test_a_name_alone_is_refused_with_the_remedy(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_it():\n    assert_records('orders', [])\n")
     result.stdout.fnmatch_lines(["*assert_records needs the topic of the fixture ottla_topic*'orders'*"])
+
+
+def test_one_text_is_no_list_of_records() -> None:
+    with pytest.raises(TypeError, match=r"wants a list of what the topic is to have: \['tea'\] and not 'tea'"):
+        assert_records(Topic("orders", {}), "tea")
 
 
 def test_a_topic_is_the_same_in_a_copy_and_in_another_process() -> None:

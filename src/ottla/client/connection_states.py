@@ -47,6 +47,9 @@ class NodeConnectionState(Struct):
     """Attempts in a row that did not get as far as READY."""
     retry_at: float = -FOREVER
     throttled_until: float = -FOREVER
+    login_began: float = -FOREVER
+    login_again: bool = False
+    """Whether the login that is under way, or was last, is one by which a session goes on."""
     renew_at: float = FOREVER
     """When the login is to be done again: nothing else is sent from then on."""
     last_used: float = -FOREVER
@@ -67,6 +70,10 @@ class ConnectionStates:
         self._nodes: dict[int, NodeConnectionState] = {}
         self.opened, self.ended = Sensor(), Sensor()
         """Connections that came about, and those of them that are no more."""
+        self.logins, self.refusals = Sensor(), Sensor()
+        """Connections that were let in, and not."""
+        self.logins_again, self.refusals_again = Sensor(), Sensor()
+        """The same of logins by which a session goes on, the first by the seconds each took."""
 
     def of(self, node_id: int) -> NodeConnectionState:
         """How one broker's connection stands."""
@@ -116,10 +123,20 @@ class ConnectionStates:
             self.opened.record(1)
         node.state = ConnectionState.CHECKING_API_VERSIONS
 
-    def authenticating(self, node_id: int) -> None:
+    def authenticating(self, node_id: int, now: float) -> None:
         """What the broker speaks is known; who we are it is being told."""
         node = self.of(node_id)
+        node.login_began, node.login_again = now, node.state is ConnectionState.READY
         node.state, node.reason = ConnectionState.AUTHENTICATING, "the login is not done yet"
+
+    def logged_in(self, node_id: int, renew_at: float, now: float) -> None:
+        """The broker has let us in, or on."""
+        node = self.of(node_id)
+        if node.login_again:
+            self.logins_again.record(now - node.login_began)
+        else:
+            self.logins.record(1)
+        self.ready(node_id, renew_at)
 
     def ready(self, node_id: int, renew_at: float = FOREVER) -> None:
         """Requests may be sent, until `renew_at`."""
@@ -133,6 +150,9 @@ class ConnectionStates:
         """The connection ended or never came about; `refused`: one side does not accept the other."""
         node = self.of(node_id)
         was_ready = node.state is ConnectionState.READY
+        if refused:
+            is_again = node.state is ConnectionState.AUTHENTICATING and node.login_again
+            (self.refusals_again if is_again else self.refusals).record(1)
         self._note_end(node)
         node.state, node.reason, node.hopeless = ConnectionState.DISCONNECTED, reason, hopeless
         node.failures = 1 if was_ready else node.failures + 1

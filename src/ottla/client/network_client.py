@@ -406,7 +406,7 @@ class NetworkClient:
         elif self._authenticator is None:
             self._connected_to(node_id)
         else:
-            self._states.authenticating(node_id)
+            self._states.authenticating(node_id, response.received)
             self._authenticator.begin(node_id, self._nodes[node_id].host, response.received)
 
     def _connected_to(self, node_id: int) -> None:
@@ -435,7 +435,7 @@ class NetworkClient:
 
     def logged_in(self, node_id: int, renew_at: float) -> None:
         """The connection may be used until `renew_at`."""
-        self._states.ready(node_id, renew_at)
+        self._states.logged_in(node_id, renew_at, self.clock.monotonic())
         LOG.debug("[%s] logged in to %s", self._client_id, self._called(self._nodes[node_id]))
 
     def refused(self, node_id: int, reason: LoginRefusal, now: float) -> None:
@@ -447,7 +447,7 @@ class NetworkClient:
         """Prolong the session of a connection that has nothing under way: the broker would end it otherwise."""
         if self._states.must_renew(node_id, now) and not self.in_flight_requests.count(node_id):
             LOG.debug("[%s] logging in again to %s", self._client_id, self._called(self._nodes[node_id]))
-            self._states.authenticating(node_id)
+            self._states.authenticating(node_id, now)
             authenticator.begin(node_id, self._nodes[node_id].host, now)
 
 

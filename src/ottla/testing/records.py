@@ -6,6 +6,7 @@ import difflib
 import json
 import time
 from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from ottla.testing.topic import Topic
@@ -31,9 +32,14 @@ def assert_records(topic: Topic, expected: Iterable[Any], *, timeout: float = TI
         raise TypeError(
             f"assert_records needs the topic of the fixture ottla_topic, or a Topic(name, settings): {topic!r}"
         )
+    if isinstance(expected, str | bytes):
+        raise TypeError(
+            f"assert_records wants a list of what the topic is to have: [{expected!r}] and not {expected!r}"
+        )
     wanted = list(expected)
     found, partitions = read(topic, len(wanted), timeout)
-    lines = [line_of(record, wanted[row] if row < len(wanted) else NOTHING) for row, record in enumerate(found)]
+    likes = chain(wanted, repeat(wanted[-1] if wanted else NOTHING))
+    lines = [line_of(record, like) for record, like in zip(found, likes, strict=False)]
     asked = [repr(each) for each in wanted]
     if partitions > 1:
         lines, asked = sorted(shaped_alike(found, wanted)), sorted(asked)

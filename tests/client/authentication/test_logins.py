@@ -14,6 +14,8 @@ from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_request import ClientRequest
 from ottla.client.client_response import ClientResponse
 from ottla.client.metadata import Metadata
+from ottla.client.metrics.client_metrics import Sheet
+from ottla.client.metrics.network_sensors import write_network
 from ottla.client.network_client import NetworkClient
 from ottla.clock import ManualClock
 from ottla.errors import ErrorCode, SaslAuthenticationError, SslAuthenticationError
@@ -233,6 +235,36 @@ def test_whoever_asks_any_broker_is_given_one_that_is_to_log_in_again() -> None:
     story.clock.advance(9.9)
     assert story.client.least_loaded_node(story.clock.monotonic()) is not None
     story.connected()
+
+
+def told_by(story: Story, name: str) -> float:
+    """A metric of its connections."""
+    sheet = Sheet("me")
+    write_network(sheet, "producer", [story.client.sensors], story.clock.monotonic())
+    return sheet.whole().value(name)
+
+
+def test_logins_are_counted_those_again_apart() -> None:
+    story = Story(**PLAIN)
+    story.broker.session_ms = 10_000
+    story.connected()
+    first = told_by(story, "successful-authentication-total")
+    assert first >= logins_at(story, NODE) == 1
+    assert told_by(story, "successful-reauthentication-total") == 0
+    story.clock.advance(9.9)
+    story.connected()
+    assert told_by(story, "successful-authentication-total") == first
+    again = story.broker.kinds().count("SaslAuthenticate") - first
+    assert told_by(story, "successful-reauthentication-total") == again >= 1
+    assert told_by(story, "reauthentication-latency-max") >= 0
+    story.broker.answers = lambda message: SaslAuthenticateResponse(
+        error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="the password was changed"
+    )
+    story.clock.advance(9.9)
+    story.client.ready(NODE, story.clock.monotonic())
+    story.poll(3)
+    assert told_by(story, "failed-authentication-total") == 0
+    assert told_by(story, "failed-reauthentication-total") >= 1
 
 
 def test_a_session_that_the_broker_does_not_end_is_left_alone() -> None:

@@ -6,13 +6,16 @@ import asyncio
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition, aio
+from ottla.client.admin import ClientQuotaEntity
 from ottla.client.metrics.client_metrics import ClientMetrics, MetricName
 from ottla.client.metrics.descriptions import GROUPS
+from ottla.errors import BufferExhaustedError, OttlaError
 
 PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 RECORDS = 40
@@ -48,7 +51,7 @@ def checked(told: ClientMetrics) -> ClientMetrics:
     for name, value in told.items():
         assert name.name in GROUPS[name.group], name
         assert name.description
-        assert math.isnan(value) or value >= 0, name
+        assert math.isnan(value) or value >= (-1 if name.name == "preferred-read-replica" else 0), name
     return told
 
 
@@ -86,6 +89,9 @@ def test_a_lag_is_told_before_it_is_read_up(broker: Broker) -> None:
             pass
         told = checked(consumer.metrics())
     assert told.value("records-lag", topic="behind", partition=0) == told.value("records-lag-max") == RECORDS - 10
+    assert told.value("records-lead", topic="behind", partition=0) == told.value("records-lead-min") == 10
+    assert told.value("records-per-request-avg") == 10
+    assert told.value("preferred-read-replica", topic="behind", partition=0) == -1
     with pytest.raises(KeyError, match="no metric 'rebalance-total'"):
         told.value("rebalance-total")
 
@@ -100,6 +106,74 @@ def test_columns_count_as_records_do(broker: Broker) -> None:
             count += sum(each.count for _, each in consumer.poll_columns(5))
         told = checked(consumer.metrics())
     assert told.value("records-consumed-total", topic="columns") == RECORDS
+
+
+def test_how_well_batches_are_compressed_is_told_by_topic(broker: Broker) -> None:
+    with Producer(broker.client_settings(), compression_type="gzip") as producer:
+        producer.send("small", b"a" * 10_000).result(30)
+        told = checked(producer.metrics())
+    assert told.value("compression-rate", topic="small") == told.value("compression-rate-avg") < 0.1
+    assert produced(broker, "plain").value("compression-rate-avg") == 1
+
+
+def test_how_long_callers_waited_is_told_by_call(broker: Broker) -> None:
+    with Producer(broker.client_settings(), transactional_id="waiting") as producer:
+        assert producer.metrics().value("txn-init-time-ns-total") == 0
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("waited-for", b"tea")
+        producer.flush()
+        producer.commit_transaction()
+        told = checked(producer.metrics())
+    for call in ("metadata-wait", "flush", "txn-init", "txn-begin", "txn-commit"):
+        assert 0 < told.value(f"{call}-time-ns-total") < 30e9, call
+    for call in ("bufferpool-wait", "txn-abort", "txn-send-offsets"):
+        assert told.value(f"{call}-time-ns-total") == 0, call
+
+
+def test_a_consumers_commits_and_its_listener_take_time(broker: Broker) -> None:
+    produced(broker, "listened")
+    settings = broker.client_settings() | {"group.id": "listening", "auto.offset.reset": "earliest"}
+    with Consumer(settings) as consumer:
+        consumer.subscribe(["listened"], on_assigned=lambda partitions: consumer.committed(partitions))
+        while not consumer.poll(5):
+            pass
+        consumer.commit()
+        told = checked(consumer.metrics())
+    assert told.value("partition-assigned-latency-max") * 1e6 > told.value("committed-time-ns-total") > 0
+    assert math.isnan(told.value("partition-lost-latency-max"))
+    assert told.value("commit-sync-time-ns-total") > 0
+    assert told.value("failed-rebalance-rate-per-hour") == 0
+
+
+def test_a_record_that_finds_no_memory_is_counted() -> None:
+    with Broker() as broker:
+        producer = Producer(broker.client_settings(), buffer_memory=2_000, batch_size=1_000, max_block_ms=50)
+        producer.send("full", b"x").result(30)
+    producer.send("full", b"x" * 1_500)
+    with pytest.raises(BufferExhaustedError):
+        producer.send("full", b"x" * 1_500)
+    told = checked(producer.metrics())
+    assert told.value("buffer-exhausted-total") == 1
+    assert told.value("bufferpool-wait-time-ns-total") >= 50e6
+    assert told.value("bufferpool-wait-ratio") > 0
+    with suppress(OttlaError):
+        producer.close(0)
+
+
+def test_what_a_quota_has_clients_wait_is_told() -> None:
+    with Broker() as broker, Admin(broker.client_settings()) as admin:
+        limits = {"producer_byte_rate": 10_000.0, "consumer_byte_rate": 10_000.0}
+        admin.alter_client_quotas({ClientQuotaEntity(client_id="greedy"): limits})
+        with Producer(broker.client_settings(), client_id="greedy") as producer:
+            producer.send("limited", b"x" * 200_000).result(30)
+            assert checked(producer.metrics()).value("produce-throttle-time-max") > 0
+        with Consumer(broker.client_settings(), client_id="greedy") as consumer:
+            consumer.assign([TopicPartition("limited", 0)])
+            consumer.seek_to_beginning()
+            while not consumer.poll(5):
+                pass
+            assert checked(consumer.metrics()).value("fetch-throttle-time-max") > 0
 
 
 def test_records_that_failed_are_counted(broker: Broker) -> None:
@@ -148,7 +222,7 @@ def test_names_are_java_s_and_read_well() -> None:
 
 
 def test_every_number_is_on_the_page_and_no_other() -> None:
-    section = PAGE.read_text(encoding="utf-8").split("## Clients\n")[1].split("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").split("## Clients\n")[1].split("\n### ")[0]
     rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
     assert named == {name for names in GROUPS.values() for name in names}

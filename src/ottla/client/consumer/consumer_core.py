@@ -14,6 +14,8 @@ from ottla.client.consumer.interceptors import ConsumerInterceptors
 from ottla.client.consumer.parts import assemble
 from ottla.client.consumer.single_thread import SingleThread
 from ottla.client.deadline import INTERRUPTED_SECONDS, ClosingDeadline
+from ottla.client.metrics.call_sensors import CallSensors
+from ottla.client.metrics.descriptions import CONSUMER_CALLS
 from ottla.client.metrics.fetch_sensors import PollSensors
 from ottla.client.metrics.group_sensors import GroupSensors
 from ottla.client.metrics.registry import Registry
@@ -48,6 +50,7 @@ class ConsumerCore:
         self.topics, self.coordinator = parts.topics, parts.coordinator
         self.interceptors = interceptors
         self.polls = PollSensors(self.client.client.sensors.registry)
+        self.calls = CallSensors(self.client.client.sensors.registry, self.clock.monotonic, CONSUMER_CALLS)
         self.statistics = Statistics(
             self.config.statistics_interval_ms, self.config.on_statistics, self.clock.monotonic()
         )

@@ -257,7 +257,8 @@ class ConsumerFace(Generic[K, V]):
 
     def _commit(self, offsets: Offsets | None, timeout: float | None) -> Steps[None]:
         coordinator = self._core.group("commit()")
-        return coordinator.commits.commit(self._to_commit(offsets), self._core.patience(timeout))
+        steps = coordinator.commits.commit(self._to_commit(offsets), self._core.patience(timeout))
+        return self._core.calls.timed("commit-sync", steps)
 
     def _to_commit(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
         return self._core.subscriptions.consumed() if offsets is None else checked_offsets(offsets)

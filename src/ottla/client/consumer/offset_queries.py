@@ -47,7 +47,8 @@ class OffsetQueries:
         """What the group has committed for each partition; None where it has nothing."""
         coordinator = self._core.group("committed()")
         asked = checked_partitions(partitions)
-        found = yield from coordinator.committed.fetch(asked, self._core.patience(timeout))
+        fetched = coordinator.committed.fetch(asked, self._core.patience(timeout))
+        found = yield from self._core.calls.timed("committed", fetched)
         return {tp: found.get(tp) for tp in asked}
 
     def partitions_for(self, topic: str, timeout: float | None) -> Steps[list[PartitionInfo]]:

@@ -52,6 +52,8 @@ class TopicPartitionState(Struct):
     """Not to be asked for before this moment."""
     readable_to: int | None = None
     """The end of what may be read, as last heard of: the high watermark, or the last stable offset."""
+    log_start: int | None = None
+    """The first offset that is kept, as last heard of."""
 
     def fetchable(self, now: float) -> bool:
         """Whether there is something to ask for."""
@@ -225,7 +227,7 @@ class SubscriptionState:
                 continue
             if state.topic_id != NO_ID and state.position is not None:
                 state.position, state.reset_to, state.retry_at = None, self.default_reset, -FOREVER
-                state.readable_to = None
+                state.readable_to = state.log_start = None
                 begun.append(tp)
             state.topic_id = topic_id
         return begun

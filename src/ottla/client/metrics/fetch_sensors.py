@@ -21,6 +21,10 @@ class FetchSensors:
         """Bytes of records in each answer."""
         self.latency = registry.sensor()
         """Seconds from asking to the answer, in which the broker may have waited for records."""
+        self.throttled = registry.sensor()
+        """Milliseconds that each answer says are to be waited."""
+        self.filled = registry.sensor()
+        """Answers that had records."""
         self.records: Family[str] = Family(registry.sensor)
         """Records of each part that is handed out, by topic."""
         self.bytes: Family[str] = Family(registry.sensor)
@@ -32,6 +36,10 @@ class FetchSensors:
         write_counted(sheet.of(MANAGER), "fetch", [read(latency, now)])
         write_spread(sheet, "fetch-latency", read(latency, now), 1000)
         write_spread(sheet, "fetch-size", read(sizes, now))
+        write_spread(sheet, "fetch-throttle-time", read(self.throttled, now))
+        handed_out = together(read(sensor, now) for sensor in self.records.all().values())
+        filled = read(self.filled, now).lately
+        sheet.put("records-per-request-avg", handed_out.amount / filled if filled else math.nan)
         for name, family in (("records-consumed", self.records), ("bytes-consumed", self.bytes)):
             readings = {topic: read(sensor, now) for topic, sensor in family.all().items()}
             write_amount(sheet.of(MANAGER), name, together(readings.values()))

@@ -104,7 +104,9 @@ class GroupSensors:
         sheet.put("rebalance-rate-per-hour", rebalances.per_second(rebalances.lately) * HOUR)
         sheet.put("rebalance-latency-total", rebalances.total * 1000)
         write_spread(sheet, "rebalance-latency", rebalances, 1000)
-        sheet.put("failed-rebalance-total", self._refusals.count)
+        refusals = read(self._refusals, now)
+        sheet.put("failed-rebalance-total", refusals.times)
+        sheet.put("failed-rebalance-rate-per-hour", refusals.per_second(refusals.lately) * HOUR)
         for name, moment in (("heartbeat", self._answered), ("rebalance", self._rebalanced)):
             sheet.put(f"last-{name}-seconds-ago", math.nan if moment is None else max(0.0, now - moment))
 

@@ -45,6 +45,14 @@ class NetworkSensors:
         self.registry = Registry(config.metrics_num_samples, config.metrics_sample_window_ms, now)
         """Ticked by every poll; the sensors of others on this thread are in it, too."""
         self.opened, self.ended = self.registry.add(states.opened), self.registry.add(states.ended)
+        let_in = states.opened if config.security_protocol == "SSL" else self.registry.add(states.logins)
+        self.logins = (
+            let_in,
+            self.registry.add(states.refusals),
+            self.registry.add(states.logins_again),
+            self.registry.add(states.refusals_again),
+        )
+        """Those that were taken and refused, of new connections, and of those whose session goes on."""
         self._states = states
         self._nodes: dict[int, NodeSensors] = {}
 
@@ -80,9 +88,23 @@ def write_network(sheet: Sheet, kind: str, networks: Sequence[NetworkSensors], n
     sheet.of(f"{kind}-metrics").put("connection-count", sum(each.connections for each in networks))
     write_counted(sheet, "connection-creation", [each.registry.read(each.opened, now) for each in networks])
     write_counted(sheet, "connection-close", [each.registry.read(each.ended, now) for each in networks])
+    write_logins(sheet, networks, now)
     write_traffic(sheet, [traffic for of_node in by_node.values() for traffic in of_node])
     for node, of_node in by_node.items():
         write_traffic(sheet.of(f"{kind}-node-metrics", node_id=node), of_node)
+
+
+def write_logins(sheet: Sheet, networks: Sequence[NetworkSensors], now: float) -> None:
+    """Of new connections, and of those whose session goes on."""
+    taken, refused, taken_again, refused_again = (
+        [each.registry.read(sensor, now) for each, sensor in of_all]
+        for of_all in zip(*([(each, sensor) for sensor in each.logins] for each in networks), strict=True)
+    )
+    write_counted(sheet, "successful-authentication", taken)
+    write_counted(sheet, "failed-authentication", refused)
+    write_counted(sheet, "successful-reauthentication", taken_again)
+    write_counted(sheet, "failed-reauthentication", refused_again)
+    write_spread(sheet, "reauthentication-latency", together(taken_again), 1000)
 
 
 def name_of(node_id: int, *, of_coordinator: bool) -> str:

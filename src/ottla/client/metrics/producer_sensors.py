@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ottla.client.metrics.client_metrics import Sheet
-from ottla.client.metrics.network_sensors import write_amount, write_spread
+from ottla.client.metrics.network_sensors import write_amount, write_counted, write_spread
 from ottla.client.metrics.registry import Family, Registry
 from ottla.client.metrics.sensor import together
 
@@ -20,9 +20,13 @@ class ProducerSensors:
         self.requests = registry.sensor()
         """Records of each request."""
         self.splits = registry.sensor()
+        self.throttled = registry.sensor()
+        """Milliseconds that the answer to a request says are to be waited."""
         self.sent: Family[str] = Family(registry.sensor)
         """Records of each batch that is sent, by topic; one that is sent again is counted again, as in Java."""
         self.bytes: Family[str] = Family(registry.sensor)
+        self.compression: Family[str] = Family(registry.sensor)
+        """Bytes of each batch as it travels to those that were compressed, by topic."""
         self.retried: Family[str] = Family(registry.sensor)
         self.failed: Family[str] = Family(registry.sensor)
 
@@ -40,7 +44,12 @@ class ProducerSensors:
         write_spread(sheet, "batch-size", read(self.batches, now))
         write_spread(sheet, "record-queue-time", read(self.waits, now), 1000)
         sheet.put("records-per-request-avg", read(self.requests, now).average)
-        sheet.put("batch-split-total", self.splits.count)
+        write_counted(sheet, "batch-split", [read(self.splits, now)])
+        write_spread(sheet, "produce-throttle-time", read(self.throttled, now))
+        ratios = {topic: read(sensor, now) for topic, sensor in self.compression.all().items()}
+        sheet.put("compression-rate-avg", together(ratios.values()).average)
+        for topic, reading in ratios.items():
+            sheet.of("producer-topic-metrics", topic=topic).put("compression-rate", reading.average)
         for name, family in self._families():
             readings = {topic: read(sensor, now) for topic, sensor in family.all().items()}
             write_amount(sheet.of("producer-metrics"), name, together(readings.values()))

@@ -15,7 +15,10 @@ from uuid import UUID
 from ottla.client.arguments import checked_timeout, checked_topic, maybe_timeout
 from ottla.client.client_id import next_client_id
 from ottla.client.cluster import REFUSED_TOPIC, TopicInfo
+from ottla.client.metrics.call_sensors import CallSensors
 from ottla.client.metrics.client_metrics import ClientMetrics, Sheet
+from ottla.client.metrics.descriptions import PRODUCER_CALLS
+from ottla.client.metrics.network_sensors import write_counted
 from ottla.client.metrics.statistics import Statistics
 from ottla.client.network_metrics import write_client
 from ottla.client.producer.buffer_pool import Claim
@@ -41,6 +44,7 @@ from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutEr
 from ottla.model import FOREVER, TopicPartition
 
 LOG = logging.getLogger(__name__)
+EXHAUSTED = "buffer-exhausted"
 
 
 class ProducerCore:
@@ -66,6 +70,7 @@ class ProducerCore:
         if self.config.enable_metrics_push:
             named = {} if self.config.transactional_id is None else {"transactional_id": self.config.transactional_id}
             parts.client.telemetry.begin(lambda _: self.take_metrics(), lambda: named)
+        self.calls = CallSensors(parts.client.sensors.registry, self.clock.monotonic, (*PRODUCER_CALLS, EXHAUSTED))
         self.on_finished: Callable[[], None] | None = None
         self.transactional = None if self.config.transactional_id is None else parts.transactions
 
@@ -74,6 +79,10 @@ class ProducerCore:
         now, pool, sheet = self.clock.monotonic(), self.accumulator.pool, Sheet(self.client_id)
         write_client(sheet, "producer", [self.parts.client], now)
         self.sender.sensors.write(sheet, now)
+        self.calls.write(sheet.of("producer-metrics"), now, PRODUCER_CALLS)
+        waited = self.calls.read("bufferpool-wait", now)
+        sheet.put("bufferpool-wait-ratio", waited.per_second(waited.amount))
+        write_counted(sheet, "buffer-exhausted", [self.calls.read(EXHAUSTED, now)])
         sheet.of("producer-metrics").put("buffer-total-bytes", pool.total_bytes)
         sheet.put("buffer-available-bytes", pool.available_bytes)
         sheet.put("waiting-threads", pool.queued)
@@ -143,14 +152,15 @@ class ProducerCore:
                 raise self.sender.missing(topic, partition, info)
             self.metadata.request_update()
             self.sender.wakeup_for_metadata()
-            yield from self.until(partial(self._has_news, version), deadline)
+            yield from self.calls.timed("metadata-wait", self.until(partial(self._has_news, version), deadline))
 
     def flush(self, timeout: float | None) -> Steps[None]:
         """Have everything queued sent, and wait until it has its outcome."""
         span = maybe_timeout(timeout)
         self.refuse_in_callback("flush")
         mark = self.accumulator.flush_mark()
-        if not (yield from self._pressing(partial(self.accumulator.is_flushed, mark), span)):
+        pressing = self._pressing(partial(self.accumulator.is_flushed, mark), span)
+        if not (yield from self.calls.timed("flush", pressing)):
             left = sum(batch.count for batch in self.accumulator.incomplete())
             raise KafkaTimeoutError(f"{left} records are still undelivered after flush(timeout={span:g})")
         self.tell_unheard()
@@ -158,28 +168,33 @@ class ProducerCore:
     # Transactions
 
     def begin_transaction(self) -> None:
-        manager = self.needs_transactions("begin_transaction")
+        manager, began = self.needs_transactions("begin_transaction"), self.clock.monotonic()
         with manager as machine:
             machine.begin_transaction()
+        self.calls.record("txn-begin", self.clock.monotonic() - began)
 
     def init_transactions(self, timeout: float | None) -> Steps[None]:
         """Take the `transactional.id` over."""
-        return self._step("init_transactions", lambda machine: machine.init_transactions(), timeout)
+        steps = self._step("init_transactions", lambda machine: machine.init_transactions(), timeout)
+        return self.calls.timed("txn-init", steps)
 
     def send_offsets(self, offsets: Mapping[TopicPartition, Any], group: Any, timeout: float | None) -> Steps[None]:
         """Commit a group's offsets with the transaction."""
         self.needs_transactions(SEND_OFFSETS)
         checked = offsets_to_send(offsets, group)
         if checked:
-            yield from self._step(SEND_OFFSETS, lambda machine: machine.send_offsets(checked, group), timeout)
+            steps = self._step(SEND_OFFSETS, lambda machine: machine.send_offsets(checked, group), timeout)
+            yield from self.calls.timed("txn-send-offsets", steps)
 
     def commit_transaction(self, timeout: float | None) -> Steps[None]:
         """Send what is queued, and make the transaction count."""
-        return self._step("commit_transaction", lambda machine: machine.commit_transaction(), timeout)
+        steps = self._step("commit_transaction", lambda machine: machine.commit_transaction(), timeout)
+        return self.calls.timed("txn-commit", steps)
 
     def abort_transaction(self, timeout: float | None) -> Steps[None]:
         """Make it count for nothing."""
-        return self._step("abort_transaction", lambda machine: machine.abort_transaction(), timeout)
+        steps = self._step("abort_transaction", lambda machine: machine.abort_transaction(), timeout)
+        return self.calls.timed("txn-abort", steps)
 
     def hand_over(self) -> OpenTransaction:
         """Leave the transaction open for another producer to end."""
@@ -282,7 +297,9 @@ class ProducerCore:
         """Wait in line for memory; everything queued is due meanwhile."""
         pool = self.accumulator.pool
         self.sender.wakeup()
-        if not (yield from self.until(lambda: claim.granted or pool.closed, deadline)):
+        until_granted = self.until(lambda: claim.granted or pool.closed, deadline)
+        if not (yield from self.calls.timed("bufferpool-wait", until_granted)):
+            self.calls.record(EXHAUSTED, 0.0)
             raise BufferExhaustedError(
                 f"no room for {claim.size} bytes within max.block.ms = {self.config.max_block_ms}: {pool.total_bytes} "
                 f"bytes (buffer.memory) are waiting to be sent; raise one of the two, or send more slowly"

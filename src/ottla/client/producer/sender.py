@@ -263,6 +263,7 @@ class Sender:
 
     def _seal(self, batch: ProducerBatch, now: float) -> bool:
         """Compress a batch and make it bytes; one that cannot be fails alone."""
+        written_bytes = 0 if batch.builder is None else batch.size_bytes
         try:
             batch.close()
         except Exception as error:
@@ -271,6 +272,8 @@ class Sender:
         if self._events.active:
             batch_events.tell_drained(self._events, batch, now)
         self.sensors.leaving(batch.tp.topic, batch.count, batch.size_bytes, now - batch.created)
+        if written_bytes:  # else it was made before, and has been told of, or came compressed
+            self.sensors.compression.of(batch.tp.topic).record(batch.size_bytes / written_bytes)
         return True
 
     def _send_produce_request(self, node: int, batches: list[ProducerBatch], now: float) -> None:
@@ -324,6 +327,7 @@ class Sender:
         elif response.message is None:
             outcome = None
         else:
+            self.sensors.throttled.record(response.message.throttle_time_ms)
             self.batches.settle(response, batches, names)
             return
         for batch in batches:

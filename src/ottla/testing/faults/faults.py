@@ -35,6 +35,8 @@ class Faults:
 
     def delay(self, api: str | None = None, *, ms: float, nth: int | None = None, times: int | None = None) -> Fault:
         """Begin with requests only after `ms` milliseconds; what the client sends behind them waits, too."""
+        if not isinstance(ms, int | float) or not ms >= 0:
+            raise ConfigError(f"ms = {ms!r} is no delay: give milliseconds, such as ms=300")
         return self._add(Fault(DELAY, known_api(api), self._undo, *counted(nth, times), ms / 1000))
 
     def drop(self, api: str | None = None, *, nth: int | None = None, times: int | None = None) -> Fault:
@@ -108,8 +110,8 @@ def counted(nth: int | None, times: int | None) -> tuple[int | None, int | None]
             f"nth={nth} and times={times} exclude each other: nth hits one request, times the first so many"
         )
     for name, value in (("nth", nth), ("times", times)):
-        if value is not None and value < 1:
-            raise ConfigError(f"{name} = {value} hits no request: count from 1")
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise ConfigError(f"{name} = {value!r} hits no request: count from 1")
     return nth, times
 
 

@@ -315,7 +315,7 @@ class Fetcher:
             if message.error_code == ErrorCode.NONE:
                 session.answered(message.session_id)
                 self.sensors.latency.record(response.received - response.request.created)
-                self.sensors.sizes.record(self._file(message, asked))
+                self._count(message, self._file(message, asked))
                 return
             session.refused(message.error_code)
             if message.error_code in SESSION_LOST:
@@ -327,6 +327,16 @@ class Fetcher:
         LOG.debug("fetch from %s failed: %s", node, error)
         self._replicas.clear_preferred(asked)
         self._try_later(asked)
+
+    def _count(self, message: Any, size_bytes: int) -> None:
+        self.sensors.sizes.record(size_bytes)
+        self.sensors.throttled.record(message.throttle_time_ms)
+        if size_bytes:
+            self.sensors.filled.record(1)
+
+    def preferred_replica(self, tp: TopicPartition) -> int:
+        """Whom a partition is read from instead of its leader; -1 for the leader."""
+        return self._replicas.named(tp)
 
     def _try_later(self, tps: Iterable[TopicPartition]) -> None:
         self._client.metadata.request_update()
@@ -359,6 +369,7 @@ class Fetcher:
         state = self._subscriptions.state_or_none(tp)
         if state is not None:
             committed = self._config.isolation_number and answer.last_stable_offset >= 0
+            state.log_start = answer.log_start_offset
             state.readable_to = answer.last_stable_offset if committed else answer.high_watermark
 
     def _is_current(self, fetch: CompletedFetch) -> bool:

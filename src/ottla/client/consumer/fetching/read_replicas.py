@@ -22,6 +22,11 @@ class ReadReplicas:
         """The leader says: read from that replica."""
         self._named[tp] = (node_id, now + self._max_age)
 
+    def named(self, tp: TopicPartition) -> int:
+        """The replica that the leader named last, which may be old by now; -1 for none."""
+        named = self._named.get(tp)
+        return -1 if named is None else named[0]
+
     def node(self, tp: TopicPartition, cluster: Cluster, now: float) -> Node | None:
         """The broker to read from; None when nobody leads, or nobody we know."""
         named = self._named.get(tp)

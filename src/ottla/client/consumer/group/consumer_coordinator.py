@@ -35,6 +35,7 @@ from ottla.client.consumer.offsets.commits import (
 from ottla.client.consumer.offsets.committed import CommittedOffsets
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.deadline import ClosingDeadline
+from ottla.client.metrics.sensor import Sensor
 from ottla.client.steps import Steps
 from ottla.errors import (
     CommitFailedError,
@@ -124,6 +125,11 @@ class ConsumerCoordinator:
     def heartbeat_thread(self) -> HeartbeatThread | None:
         """The thread that speaks to the coordinator; None before the first `poll` of a subscriber."""
         return self._thread.thread
+
+    @property
+    def listener_times(self) -> Mapping[str, Sensor]:
+        """How long what the listener does took: `assigned`, `revoked` and `lost`."""
+        return self._exchange.listener_times
 
     @property
     def listener(self) -> RebalanceListener:

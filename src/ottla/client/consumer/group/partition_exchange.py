@@ -47,6 +47,9 @@ class PartitionExchange:
         self._events = stream
         self._log = log
         self._handover: Handover | None = None
+        registry = client.client.sensors.registry
+        self.listener_times = {name: registry.sensor() for name in ("assigned", "revoked", "lost")}
+        """Seconds in which the listener did what it does; of a coroutine until it has ended."""
 
     @property
     def waits(self) -> bool:
@@ -133,18 +136,18 @@ class PartitionExchange:
             self._log.info(LOST)
             self._log.info("Lost previously assigned partitions %s", listed(gone))
             self._events.tell(events.Lost(tuple(sorted(gone))))
-            self._tell(self.listener.on_partitions_lost, gone, go_on)
+            self._tell("lost", self.listener.on_partitions_lost, gone, go_on)
         else:
             self._log.info("Revoke previously assigned partitions %s", listed(gone))
             self._events.tell(events.Revoked(tuple(sorted(gone))))
-            self._tell(self.listener.on_partitions_revoked, gone, go_on)
+            self._tell("revoked", self.listener.on_partitions_revoked, gone, go_on)
 
     def assign(self, given: Collection[TopicPartition], added: list[TopicPartition], then: Callable[[], None]) -> None:
         """Have exactly these, tell the listener of what is new, and go on."""
         self._subscriptions.assign(given)
         self._log.info("newly assigned: %s", ", ".join(map(str, added)))
         self._events.tell(events.Assigned(tuple(sorted(given)), tuple(added)))
-        self._tell(self.listener.on_partitions_assigned, added, then)
+        self._tell("assigned", self.listener.on_partitions_assigned, added, then)
 
     def hear_out(self, until: float) -> Steps[None]:
         """Wait for a coroutine of the listener."""
@@ -154,15 +157,21 @@ class PartitionExchange:
             self._handover = None
             handover.then()
 
-    def _tell(self, method: Callback, partitions: Iterable[TopicPartition], then: Callable[[], None]) -> None:
+    def _tell(
+        self, what: str, method: Callback, partitions: Iterable[TopicPartition], then: Callable[[], None]
+    ) -> None:
         """Call the listener, and go on when it has ended, whatever it did: later, where it began a coroutine."""
         outcome: Any = None
+        monotonic, sensor = self._client.client.clock.monotonic, self.listener_times[what]
+        began = monotonic()
         try:
             outcome = method(sorted(partitions))
         finally:
             if not isinstance(outcome, Future):
+                sensor.record(monotonic() - began)
                 then()
         if isinstance(outcome, Future):
+            outcome.add_done_callback(lambda _: sensor.record(monotonic() - began))
             self._handover = Handover(outcome, partial(go_on_after, outcome, then), listening=True)
 
 
