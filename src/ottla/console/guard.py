@@ -58,7 +58,7 @@ def refusal(door: Door, method: str, path: str, headers: Mapping[str, str]) -> R
     if origin is not None and origin.lower() != f"http://{host.lower()}":
         return Refusal(403, f"a page of {origin!r} may not ask this console; open the console's own")
     if door.token is not None and path.startswith("/api/") and not knows(door.token, headers):
-        return Refusal(401, "the token is missing or wrong; open the address that `ottla console` printed")
+        return Refusal(401, "the token is missing or wrong; open the address that ottla console printed")
     if method not in READING and headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return Refusal(415, "what changes something has to come as application/json")
     return None
