@@ -19,6 +19,7 @@ from ottla.clock import Clock
 from ottla.coordination.cluster.topic_configs import as_text
 from ottla.errors import ConfigError
 from ottla.free_ports import HeldPorts
+from ottla.ports import HIGHEST_PORT
 from ottla.properties import property_line, read_properties
 from ottla.storage.directory.meta_properties import random_id
 
@@ -27,7 +28,6 @@ MOST_VOTERS = 5
 """More make each decision slower and hardly ever help."""
 LEAST_FOR_A_MAJORITY = 3
 HOST = "127.0.0.1"
-MOST_PORT = 65_535
 PATIENCE = {
     "controller.quorum.election.timeout.ms": 250,
     "controller.quorum.election.backoff.max.ms": 250,
@@ -161,7 +161,7 @@ def file_of(folder: Path, node_id: int) -> Path:
 def first_place(listen: str, brokers: int) -> tuple[str, int]:
     """Where the first of so many brokers listens; ConfigError where the last could not."""
     host, port = parse_address("listen", listen, listen)
-    if not host or not 0 < port <= MOST_PORT - brokers + 1:
+    if not host or not 0 < port <= HIGHEST_PORT - brokers + 1:
         raise ConfigError(
             f"listen = {listen!r}: must be host:port, and the ports after it are for the other brokers; such as {HOST}:9092"
         )

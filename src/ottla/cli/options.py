@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from ottla.cli.contexts.choice import CONTEXT_VARIABLE, chosen_context, completed
 from ottla.config import unknown
 from ottla.errors import ConfigError, NotYetError
+from ottla.ports import is_port
 from ottla.properties import read_properties
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def place_of(option: str, address: str) -> tuple[str, int]:
     """Host and port of a page; an address of IPv6 stands in brackets."""
     host, colon, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+    if not colon or not host or not is_port(port):
         raise senseless(f"{option} {address!r} must be HOST:PORT, such as {PAGE_ADDRESS}")
     return host, int(port)
 

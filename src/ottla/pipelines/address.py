@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-HIGHEST_PORT = 65535
+from ottla.ports import HIGHEST_PORT, is_port
 
 
 def check_port(url: str) -> None:
@@ -18,7 +18,7 @@ def wrong_port(url: str) -> str | None:
     host = urlsplit(url).netloc.rpartition("@")[2] if "://" in url and "${" not in url else ""
     for one in host.split(","):  # PostgreSQL's may name several servers
         port = one.rpartition("]")[2].partition(":")[2]
-        if port and not (port.isdecimal() and port.isascii() and 0 < int(port) <= HIGHEST_PORT):
+        if port and not (is_port(port) and int(port)):
             return port
     return None
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ottla.config import unknown
 from ottla.errors import ConfigError
+from ottla.ports import is_port
 
 PLAINTEXT = "PLAINTEXT"
 PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -110,7 +111,7 @@ def parse_address(setting: str, text: str, address: str) -> tuple[str, int]:
     """Host and port from `host:port` or `[::1]:9092`."""
     host, colon, port = address.rpartition(":")
     bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
-    if not colon or bare_ipv6 or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+    if not colon or bare_ipv6 or not is_port(port):
         raise ConfigError(f"{setting} = {text!r}: must be host:port, such as 127.0.0.1:9092 or [::1]:9092")
     return host.removeprefix("[").removesuffix("]"), int(port)
 

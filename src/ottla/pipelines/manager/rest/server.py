@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from ottla.cannot_listen import cannot_listen
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.rest.answers import Answer, RestError
+from ottla.ports import is_port
 
 LOCAL = {"127.0.0.1", "localhost", "::1"}
 MOST_BYTES = 1 << 20
@@ -95,7 +96,7 @@ class Server(ThreadingHTTPServer):
 def bound(listen: str, answering: Answering) -> Server:
     """A server at `HOST:PORT`; port 0 is a free one."""
     host, _, port = listen.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not host or not is_port(port):
         raise ConfigError(f"listen = {listen!r}: must be HOST:PORT, such as 127.0.0.1:8083")
     try:
         return Server(host.strip("[]"), int(port), answering)
