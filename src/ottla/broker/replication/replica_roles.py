@@ -196,10 +196,12 @@ class ReplicaRoles:
         What is led already is led on: their log is the same, but for what is damaged.
         """
         partition, topic, state = role
+        others = sorted(each for each in state.isr if each != self._me and each in self.brokers.epochs)
+        if self._me not in state.isr or not others:
+            return False  # its log, which may be one of thousands, is not opened for that
         healing, now = self._healing(role.place), self._clock.monotonic()
         damage = healing.damage(partition.log, state.leader)
-        others = sorted(each for each in state.isr if each != self._me and each in self.brokers.epochs)
-        if damage is None or self._me not in state.isr or not others:
+        if damage is None:
             return False
         if healing.ask(damage, others, now):
             log.warning(
