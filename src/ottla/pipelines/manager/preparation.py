@@ -1,4 +1,4 @@
-"""What comes before Spark: the folders of the pipelines are held, and their topics are there.
+"""What comes before Spark: the folders of the pipelines are held, their databases can be opened, and their topics are there.
 
 Spark takes seconds to start. Whoever has to be refused without it is refused at once.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ottla.pipelines.file.reading import Read, checkpoints_of
+from ottla.pipelines.manager.databases import ensure_databases
 from ottla.pipelines.manager.home import Home
 from ottla.pipelines.manager.topics import ensure_topics
 
@@ -17,11 +18,12 @@ Homes = dict[str, Home]
 
 
 def prepare(reads: Sequence[Read]) -> Homes:
-    """All are held, or none; ConfigError where somebody else runs one, PipelineFileError where a topic is missing."""
+    """All are held, or none; ConfigError where somebody else runs one, PipelineFileError where a database or topic is missing."""
     homes = {read.name: Home(checkpoints_of(read), read.name) for read in reads}
     try:
         for home in homes.values():
             home.take()
+        ensure_databases(reads)
         ensure_topics(reads)
     except BaseException:
         give_back(homes)

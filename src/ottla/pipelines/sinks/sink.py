@@ -25,6 +25,9 @@ class Sink(Model):
         """How often a row arrives here."""
         return self.guarantee
 
+    def try_to_open(self, around: Surroundings) -> None:
+        """Open the database that it is about, if any, and close it again; ConfigError where that cannot be done."""
+
     def check(self, frame: DataFrame, around: Surroundings) -> None:
         """ConfigError where such rows cannot be written; asked before anything runs."""
 

@@ -26,6 +26,9 @@ class Source(Model):
         """What it names that is not what it must be: the key, and what is wrong, by this machine's files alone."""
         yield from ()
 
+    def try_to_open(self, around: Surroundings) -> None:
+        """Open the database that it is about, if any, and close it again; ConfigError where that cannot be done."""
+
     def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
         """The stream of its rows; without those that cannot be read, if they are tolerated."""
         raise ConfigError(f"type {self.type} cannot be read")

@@ -67,6 +67,10 @@ class DatabaseSink(Sink):
     def describe(self) -> str:
         return f"table {self.table} of {shown(self.url)}"
 
+    def try_to_open(self, around: Surroundings) -> None:
+        with of_key("url"):
+            database_of(around.resolve(self.url), around.folder).open().close()
+
     def check(self, frame: DataFrame, around: Surroundings) -> None:
         database, rows, statements = self.parts(frame, around)
         types_of(database, rows, self.pk_fields)

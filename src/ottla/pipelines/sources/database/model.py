@@ -68,6 +68,10 @@ class DatabaseSource(FedSource):
         ]
         return f"{self.describe()} by {' and '.join(ways)}"
 
+    def try_to_open(self, around: Surroundings) -> None:
+        with of_key("url"):
+            database_of(around.resolve(self.url), around.folder).open().close()
+
     def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
         with of_key("url"):
             database = database_of(around.resolve(self.url), around.folder)

@@ -70,6 +70,10 @@ class PostgresCdcSource(FedSource):
     def identity(self) -> str:
         return f"{self.describe()}{'' if self.envelope else ', as rows'}"
 
+    def try_to_open(self, around: Surroundings) -> None:
+        with of_key("url"):
+            self.slot(around).database.open().close()
+
     def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
         with of_key("url"):
             slot = self.slot(around)
