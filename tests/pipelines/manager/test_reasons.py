@@ -17,6 +17,10 @@ FULL = (
     "[STREAM_FAILED] Query [id = 1] terminated with exception: java.io.IOException: No space left on device\n\tat a.b"
 )
 PARSED = "\n[PARSE_SYNTAX_ERROR] Syntax error at or near 'selec'. SQLSTATE: 42601 (line 1, pos 0)\n\n== SQL ==\nselec"
+CALLED = (
+    "An error occurred while calling o436.start.\n: org.apache.hadoop.fs.ParentNotDirectoryException: "
+    "Parent path is not a directory: file:/a\n\tat org.apache.hadoop.fs.RawLocalFileSystem.mkdirs(X.java:1)"
+)
 SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQLSTATE: 42703; line 1 pos 7;\n'Project"
 
 
@@ -25,6 +29,7 @@ SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQL
     [
         (WORKER, "topic 'a' is gone"),
         (JAVA, "Path does not exist: /x"),
+        (CALLED, "Parent path is not a directory: file:/a"),
         (SQL, "A column cannot be resolved: `x` (line 1, pos 7)"),
         (PARSED, "Syntax error at or near 'selec'. (line 1, pos 0)"),
         (

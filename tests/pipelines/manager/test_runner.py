@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from ottla.pipelines.manager.build import Built
 from ottla.pipelines.manager.home import Home
-from ottla.pipelines.manager.life import State
+from ottla.pipelines.manager.life import Life, State
 from ottla.pipelines.manager.runner import Runner, Told
 
 ROWS = 5
@@ -96,3 +97,29 @@ def test_a_batch_that_was_told_is_not_told_again_at_the_end(runner: Runner, told
     runner.stop()
     assert [one.event for one in told] == ["progress", "stopped"]
     assert runner.facts.rows_in == ROWS
+
+
+class NoFolder(Py4JJavaError):  # type: ignore[misc]
+    """As Java says it of a folder that cannot be made."""
+
+    def __init__(self) -> None:
+        """It has no Java."""
+
+    def __str__(self) -> str:
+        return "An error occurred while calling o1.start.\n: java.io.IOException: mkdir of file:/a failed\n\tat a.b"
+
+
+def test_what_java_raises_at_the_start_fails_that_pipeline_and_is_tried_again(
+    runner: Runner, told: list[Told], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start() -> Any:
+        raise NoFolder
+
+    runner._queries, runner.life = [], Life(once=False)
+    runner.built.read.secrets = SimpleNamespace(hidden=lambda text: text)  # type: ignore[misc, assignment]
+    monkeypatch.setattr(runner, "_ensure_home", lambda: None)
+    monkeypatch.setattr(runner, "_start_main", start)
+    runner.start(1.0)
+    assert [one.event for one in told] == ["starting", "failed"]
+    assert told[1].facts["reason"] == "mkdir of file:/a failed"
+    assert runner.life.state is State.WAITING

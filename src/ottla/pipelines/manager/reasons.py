@@ -9,6 +9,8 @@ from ottla.spark.columns.row_decoder import REMEDY
 
 OURS = re.compile(r"(?:ottla(?:\.\w+)*|builtins)\.\w*(?:Error|Exception): ([^\n]+)")
 """An error of ours that a worker reported."""
+CALL = re.compile(r"^An error occurred while calling [^\n]*\n: ")
+"""How what Java raised begins, where Spark has no class for it."""
 CONDITION = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
 STATE = re.compile(r"\s*SQLSTATE: \w+")
 CLASS = re.compile(r"^[\w.$]+(?:Error|Exception): ")
@@ -23,7 +25,7 @@ FULL = "No space left on device"
 
 def reason_of(error: BaseException) -> str:
     """One sentence."""
-    text = str(error)
+    text = CALL.sub("", str(error))
     if any(FULL in one for one in texts_of(error)):
         return (
             "the disk is full; free some space where checkpoints, tables or files are written, and it goes on by itself"

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -82,7 +83,7 @@ class Runner:
             self._queries = [self._start_main(), *self._start_bad()]
         except ConfigError as error:
             self.refuse(self._hidden(error))
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:  # not all that Java says has a class of Spark's
             self._failed(error, now)
 
     def look(self, now: float) -> bool:
