@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 import ottla.spark
 from benchmarks._processor_time import Meter
 from ottla import Admin, NewTopic, TopicPartition
+from ottla.pipelines.feeds.feed_reader import MOST_ROWS
 from ottla.pipelines.file.reading import read_text
 from ottla.pipelines.manager.manager import Manager
 from ottla.pipelines.manager.session import CHECKPOINTS
@@ -196,9 +197,10 @@ class Race:
                 assert connection.execute(f"select count(*) from {name}").fetchone() == (self.rows,)
                 connection.execute(f"drop table {name}")
 
-        def ours() -> None:
+        def ours(batch: int) -> None:
             topic, to = self.topic(), table()
-            source = {"type": "database", "url": self.database, "table": "rows", "incrementing": "id"}
+            source: dict[str, Any] = {"type": "database", "url": self.database, "table": "rows", "incrementing": "id"}
+            source |= {"batch.max.rows": batch}
             sink = {"type": "database", "url": self.database, "table": to}
             out = {"source": source, "sink": {"type": "topic", "topic": topic}}
             self.run(out=out, back={"source": self.source(topic), "transforms": [{"sql": COPY}], "sink": sink})
@@ -224,7 +226,12 @@ class Race:
             self.finish(self.read(topic).writeStream.foreachBatch(write))
             check(to)
 
-        return {"pipeline file": ours, "by hand": lambda: by_hand(False), "by hand, tuned": lambda: by_hand(True)}
+        return {
+            "pipeline file": lambda: ours(MOST_ROWS),
+            "pipeline file, one batch": lambda: ours(self.rows),
+            "by hand": lambda: by_hand(False),
+            "by hand, tuned": lambda: by_hand(True),
+        }
 
     def jdbc(self, tuned: bool) -> dict[str, Any]:
         place = urlsplit(self.database)

@@ -42,7 +42,7 @@ ROWS = 4_000_000
 IDLE, IDLE_SECONDS = 10, 20.0
 LOOKS, PER_SECOND = 10_000, 1_000
 COLD_ROUNDS = 3
-PATIENCE = 120.0
+PATIENCE = 600.0
 COPY: dict[str, Any] = {"source": {"type": "topic", "topic": "in"}, "sink": {"type": "topic", "topic": "out"}}
 
 
