@@ -125,6 +125,8 @@ def test_a_pipeline_that_is_not_in_the_file_cannot_be_chosen(
     (tmp_path / "one.yaml").write_text(WHOLE, encoding="utf-8")
     assert main(["pipeline", "run", str(tmp_path), "--only", "revnue"]) == 2
     assert "unknown pipeline 'revnue'; did you mean 'revenue'? There are orders-in, revenue" in capsys.readouterr().err
+    assert main(["pipeline", "run", str(tmp_path), "--only", "x"]) == 2
+    assert "unknown pipeline 'x'; there are orders-in, revenue" in capsys.readouterr().err
 
 
 def test_who_cannot_run_is_refused_before_spark_is_started(

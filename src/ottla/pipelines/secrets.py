@@ -40,7 +40,9 @@ class Secrets:
 
     def _value(self, placeholder: str, kind: str, name: str) -> str:
         if kind not in KINDS:
-            raise ConfigError(f"{placeholder}: {unknown('kind of secret', kind, KINDS)} There are env and file.")
+            told = unknown("kind of secret", kind, KINDS)
+            joined = " There are" if told.endswith("?") else "; there are"
+            raise ConfigError(f"{placeholder}: {told}{joined} env and file")
         value = self._from_environment(name) if kind == "env" else self._from_file(placeholder, name)
         if value:
             self._told[value] = placeholder

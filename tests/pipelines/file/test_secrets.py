@@ -38,6 +38,7 @@ def test_what_others_say_of_a_secret_is_hidden_again(tmp_path: Path) -> None:
     [
         ("${env:NOPE}", "there is no variable 'NOPE' in the environment; set it"),
         ("${file:nope}", "the file 'nope' cannot be read: No such file or directory"),
+        ("${vault:NOPE}", "unknown kind of secret 'vault'; there are env and file"),
         ("${evn:NOPE}", "unknown kind of secret 'evn'; did you mean 'env'?"),
     ],
 )

@@ -48,7 +48,9 @@ def chosen(reads: list[Read], names: tuple[str, ...]) -> list[Read]:
     known = [read.name for read in reads]
     for name in names:
         if name not in known:
-            raise senseless(f"{unknown('pipeline', name, known)} There are {', '.join(known)}.")
+            told = unknown("pipeline", name, known)
+            joined = " There are" if told.endswith("?") else "; there are"
+            raise senseless(f"{told}{joined} {', '.join(known)}.")
     return [read for read in reads if not names or read.name in names]
 
 
