@@ -12,10 +12,10 @@ from ottla.broker.controllers.active_controller import BATCH_BYTES, ActiveContro
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
-from ottla.coordination.cluster.features import SUPPORTED
 from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.controller.events import NO_CHANCE, Asked, Chance
+from ottla.coordination.lifecycle.joining import OF_A_BROKER
 from ottla.coordination.quorum.control_records import KRaftVersionRecord
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.alter_partition import (
@@ -47,7 +47,7 @@ class Term:
         self.controller.ask(Asked(1, request, chance), self.answers.append)
 
     def register(self, broker: int) -> None:
-        self.ask(registration(broker, features=[Feature(name, *levels) for name, levels in SUPPORTED.items()]))
+        self.ask(registration(broker, features=[Feature(name, *levels) for name, levels in OF_A_BROKER.items()]))
 
     def commit(self) -> None:
         self.controller.committed(self.log.log.end_offset)

