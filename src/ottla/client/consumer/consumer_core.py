@@ -123,7 +123,7 @@ class ConsumerCore:
         deadline = ClosingDeadline(self.clock.monotonic() + checked_timeout(timeout), self.clock)
         try:
             if self.coordinator is not None:
-                yield from self.coordinator.close(deadline)
+                yield from self._leave(self.coordinator, deadline)
             yield from self.client.client.telemetry.terminate(self.client.client, deadline.at)
         finally:
             self.closed = True
@@ -131,6 +131,15 @@ class ConsumerCore:
             self.fetcher.end_sessions()
             self.client.close()
             self.interceptors.close()
+
+    def _leave(self, coordinator: ConsumerCoordinator, deadline: ClosingDeadline) -> Steps[None]:
+        """Go from the group, and where Ctrl-C struck in the middle, between any two lines, do it again: or the others would wait for a session's end."""
+        try:
+            yield from coordinator.close(deadline)
+        except KeyboardInterrupt:
+            with deadline.hurried():
+                yield from coordinator.close(deadline)
+            raise
 
 
 def nothing() -> None:

@@ -187,10 +187,10 @@ class ConsumerCoordinator:
 
     def leave(self, reason: str = UNSUBSCRIBED, until: float = FOREVER) -> Steps[None]:
         """Give everything up and leave the group; the others hear of it while this goes on."""
-        self._topics.reset()
-        with self._lock:
-            self._membership.prepare_leaving()
         try:
+            self._topics.reset()
+            with self._lock:
+                self._membership.prepare_leaving()
             yield from self._exchange.hear_out(until)
             self._exchange.abandon()
             if self._subscriptions.by_group:
@@ -198,16 +198,20 @@ class ConsumerCoordinator:
                 self._exchange.give_up(list(self._subscriptions.assigned()), lost=lost, then=nothing)
                 yield from self._exchange.hear_out(until)
         finally:
-            self._exchange.abandon()
-            self._rebalance.reset()
-            with self._lock:
-                now = self._clock.monotonic()
-                self._membership.leave(reason, now, silently=self._stays_silent(reason), until=until)
-                self._membership.unsubscribe()
-            self._thread.wake()
+            self._go(reason, until)
+
+    def _go(self, reason: str, until: float) -> None:
+        """Be no member any more, and have the thread say so."""
+        self._exchange.abandon()
+        self._rebalance.reset()
+        with self._lock:
+            now = self._clock.monotonic()
+            self._membership.leave(reason, now, silently=self._stays_silent(reason), until=until)
+            self._membership.unsubscribe()
+        self._thread.wake()
 
     def close(self, deadline: ClosingDeadline) -> Steps[None]:
-        """Commit what is to be committed, leave, and end the thread, by the deadline."""
+        """Commit what is to be committed, leave, and end the thread, by the deadline. What was done of it may be done again."""
         if self._disowned:
             return
         try:
@@ -219,6 +223,8 @@ class ConsumerCoordinator:
                     with deadline.hurried():
                         yield from self.leave(CLOSING, deadline.at)
             finally:
+                if self._membership.active:  # Ctrl-C came between, or had kept `unsubscribe` from it
+                    self._go(CLOSING, deadline.at)
                 with self._lock:
                     self._membership.closing = True
                 yield from self._thread.end(deadline)
