@@ -109,10 +109,11 @@ def sent_home(three: Three, admin: Admin, names: list[str]) -> tuple[float, int]
 
 
 def is_over(process: int) -> bool:
-    """Whether it has ended, and be it that nobody has asked how."""
+    """Whether it has ended, all of its threads, and be it that nobody has asked how."""
     try:
         with open(f"/proc/{process}/stat") as status:
-            return status.read().rpartition(")")[2].split()[0] == "Z"
+            ended = status.read().rpartition(")")[2].split()[0] == "Z"
+        return ended and len(os.listdir(f"/proc/{process}/task")) == 1
     except FileNotFoundError:
         return True
 
