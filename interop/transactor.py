@@ -7,19 +7,19 @@ of that transactional id goes on then, and nothing is committed meanwhile.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import confluent_kafka as ck
 
+from interop.background import Background
 from interop.cluster import wait_for
 
 ABORTED_EACH = 5
 """Every so many numbers are written once in a transaction that is aborted, before they are in one that is not."""
 
 
-class Transactor:
+class Transactor(Background):
     """Writes one number after the other to all topics at once, each number in a transaction; the key tells the attempt."""
 
     def __init__(
@@ -45,26 +45,15 @@ class Transactor:
         self.given_up = 0
         """Producers that took their own abort for fatal."""
         self.failed = ""
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        super().__init__()
 
-    def __enter__(self) -> Transactor:
+    def __enter__(self) -> Self:
         self._producer.init_transactions(60)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        return super().__enter__()
 
     @property
     def aborted(self) -> int:
         return len(self.aborted_attempts)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has failed, or ended as it was asked to."""
-        return not self._thread.is_alive()
 
     def go_on(self, count: int = 10) -> None:
         """Wait until more is committed."""

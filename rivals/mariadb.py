@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from ottla.free_ports import free_port
 from rivals.one_at_a_time import one_at_a_time
@@ -106,11 +107,21 @@ class Server:
             self.process.wait(60)
 
 
+S = TypeVar("S", bound=Server)
+
+
 @contextmanager
 def mariadb() -> Iterator[Server]:
     """A server of one's own, stopped at the end."""
-    with TemporaryDirectory(prefix="mariadb-", ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder))
+    with running(Server, "mariadb-") as server:
+        yield server
+
+
+@contextmanager
+def running(kind: type[S], prefix: str) -> Iterator[S]:
+    """A server of a kind in a folder that goes with it."""
+    with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        server = kind(Path(folder))
         server.start()
         try:
             yield server

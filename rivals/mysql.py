@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ottla.free_ports import free_port
 from rivals import mariadb
@@ -48,10 +47,5 @@ class Server(mariadb.Server):
 @contextmanager
 def mysql() -> Iterator[Server]:
     """A server of one's own, stopped at the end."""
-    with TemporaryDirectory(prefix="mysql-", ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder))
-        server.start()
-        try:
-            yield server
-        finally:
-            server.stop()
+    with mariadb.running(Server, "mysql-") as server:
+        yield server

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 
+from interop.background import Background
 from ottla import Producer
 from ottla.errors import KafkaTimeoutError, OttlaError, TransactionAbortableError
 from ottla.model import RecordMetadata
@@ -13,7 +13,7 @@ ABORTED_EACH = 5
 CALL_SECONDS = 60.0
 
 
-class OurWriter:
+class OurWriter(Background):
     """Idempotent: one number after the other to each topic."""
 
     def __init__(self, address: str, topics: Sequence[str], pace_seconds: float) -> None:
@@ -21,16 +21,10 @@ class OurWriter:
         self._pace_seconds = pace_seconds
         self.told: dict[str, list[int]] = {topic: [] for topic in topics}
         self.failed: list[str] = []
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> OurWriter:
-        self._thread.start()
-        return self
+        super().__init__()
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__exit__()
         self._producer.close()
 
     def _run(self) -> None:
@@ -53,7 +47,7 @@ class OurWriter:
         return note
 
 
-class OurTransactor:
+class OurTransactor(Background):
     """One number after the other to all topics at once, each in a transaction; the key tells the attempt."""
 
     def __init__(self, address: str, topics: Sequence[str], transactional_id: str, first: int) -> None:
@@ -68,20 +62,7 @@ class OurTransactor:
         self._attempts = 0
         self.aborted_attempts: list[str] = []
         self.failed = ""
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    @property
-    def is_over(self) -> bool:
-        return not self._thread.is_alive()
-
-    def __enter__(self) -> OurTransactor:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__init__()
 
     def _run(self) -> None:
         try:

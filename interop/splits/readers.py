@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import confluent_kafka as ck
 
+from interop.background import Background
 from interop.cluster_members import PATIENT
 from ottla import Consumer
 from ottla.errors import OttlaError
@@ -15,7 +15,7 @@ from ottla.errors import OttlaError
 COMMIT_MS = 500
 
 
-class Reader:
+class Reader(Background):
     """A member alone in its group."""
 
     def __init__(self, name: str, topics: Sequence[str], settings: dict[str, Any]) -> None:
@@ -24,16 +24,7 @@ class Reader:
         """Numbers of each topic, in the order in which they came."""
         self.failed = ""
         self._settings = settings
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Reader:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__init__()
 
     @property
     def progress(self) -> int:

@@ -5,10 +5,10 @@ A transaction that is open may be so for as long as its producer waits for someb
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 
+from interop.background import Background
 from interop.splits.history import History
 from ottla import Admin, Consumer, TopicPartition
 from ottla.errors import OttlaError
@@ -17,7 +17,7 @@ from ottla.model import LATEST
 LONG_SECONDS = 20.0
 
 
-class Standstills:
+class Standstills(Background):
     """Tells of each, with how the transaction stands."""
 
     def __init__(self, address: str, places: Sequence[TopicPartition], history: History) -> None:
@@ -28,16 +28,7 @@ class Standstills:
         self.longest = 0.0
         self.count = self.late_markers = 0
         """How often for long; and how often of these the transaction was decided."""
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Standstills:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__init__(daemon=True)
 
     def _run(self) -> None:
         settings = {"bootstrap.servers": self._address, "request.timeout.ms": 3000, "metadata.max.age.ms": 500}

@@ -113,6 +113,12 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     return f"unknown {kind} {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")
 
 
+def unknown_among(kind: str, name: object, known: Iterable[str], there: str) -> str:
+    """The same, and what there is, as `there` says it."""
+    told = unknown(kind, name, known)
+    return f"{told}{' There' if told.endswith('?') else '; there'} are {there}"
+
+
 def options_of(cls: type[Any]) -> tuple[Option, ...]:
     """The settings that `cls` declares, in order."""
     return declared(typing.cast(Hashable, cls))

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from ottla.cli.contexts.choice import CONTEXT_VARIABLE, chosen_context, completed
-from ottla.config import unknown
+from ottla.config import unknown_among
 from ottla.errors import ConfigError, NotYetError
 from ottla.ports import is_port
 from ottla.properties import read_properties
@@ -211,7 +211,7 @@ def known_name(what: str, text: str, names: Sequence[str]) -> str:
     for name in names:
         if name.lower() == text.lower():
             return name
-    raise senseless(f"{unknown(what, text, names)}; there are {', '.join(names)}")
+    raise senseless(unknown_among(what, text, names, ", ".join(names)))
 
 
 @contextmanager

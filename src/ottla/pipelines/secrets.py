@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ottla.config import unknown
+from ottla.config import unknown_among
 from ottla.errors import ConfigError
 
 PLACEHOLDER = re.compile(r"\$\{(\w+):([^}]*)\}")
@@ -40,9 +40,7 @@ class Secrets:
 
     def _value(self, placeholder: str, kind: str, name: str) -> str:
         if kind not in KINDS:
-            told = unknown("kind of secret", kind, KINDS)
-            joined = " There are" if told.endswith("?") else "; there are"
-            raise ConfigError(f"{placeholder}: {told}{joined} env and file")
+            raise ConfigError(f"{placeholder}: {unknown_among('kind of secret', kind, KINDS, 'env and file')}")
         value = self._from_environment(name) if kind == "env" else self._from_file(placeholder, name)
         if value:
             self._told[value] = placeholder

@@ -104,11 +104,11 @@ class ReplicaRoles:
         if leadership is None:
             return place in self._followed
         others = (leadership.machine.assignment.in_sync & leadership.brokers.epochs.keys()) - {self._me}
-        damage = self._healing(place).damage(partition.log, self._me)
+        healing = self._healing(place)
+        damage = healing.damage(partition.log, self._me)
         if damage is None or not others:
             return False
-        now = self._clock.monotonic()
-        return not self._healing(place).has_asked(damage, others) or self._healing(place).awaits_relief(now)
+        return not healing.has_asked(damage, others) or healing.awaits_relief(self._clock.monotonic())
 
     def relocate(self, partition: Partition) -> None:
         """Go on with the log that a partition has now, in another directory."""
@@ -217,7 +217,10 @@ class ReplicaRoles:
         return self._me in state.isr or self._me in state.elr
 
     def _healing(self, place: Place) -> Healing:
-        return self._healings.setdefault(place, Healing())
+        healing = self._healings.get(place)
+        if healing is None:
+            healing = self._healings[place] = Healing()
+        return healing
 
     def _hear(self, followed: FollowedPartition, in_sync: bool) -> None:
         if followed.see(in_sync=in_sync):

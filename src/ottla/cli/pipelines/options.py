@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.options import senseless
-from ottla.config import unknown
+from ottla.config import unknown_among
 
 if TYPE_CHECKING:
     from ottla.pipelines.file.reading import Read
@@ -48,9 +48,7 @@ def chosen(reads: list[Read], names: tuple[str, ...]) -> list[Read]:
     known = [read.name for read in reads]
     for name in names:
         if name not in known:
-            told = unknown("pipeline", name, known)
-            joined = " There are" if told.endswith("?") else "; there are"
-            raise senseless(f"{told}{joined} {', '.join(known)}.")
+            raise senseless(unknown_among("pipeline", name, known, f"{', '.join(known)}."))
     return [read for read in reads if not names or read.name in names]
 
 
