@@ -33,11 +33,8 @@ from tests.cli.conftest import ottla
         ("broker --log-dirs /data", "unknown option '--log-dirs'; did you mean '--data-dir'?"),
         ("consume t -c 1", "unknown option '-c'; did you mean '--max-messages'?"),
         ("consume t -n x", "'-n' / '--max-messages': 'x' is no whole number"),
-        (
-            "groups list --state stabel",
-            "unknown state 'stabel'; did you mean 'Stable'?; there are PreparingRebalance, ",
-        ),
-        ("groups list --type consumers", "unknown type 'consumers'; did you mean 'consumer'?; there are classic, "),
+        ("groups list --state stabel", "unknown state 'stabel'; did you mean 'Stable'? There are PreparingRebalance, "),
+        ("groups list --type consumers", "unknown type 'consumers'; did you mean 'consumer'? There are classic, "),
         ("produce t hello", "records are lines of standard input, as in echo hello | ottla produce TOPIC"),
         ("produce t --bootstrap-sever x:1", "did you mean '--bootstrap-server'?"),
         ("produce", "missing argument 'TOPIC'"),
