@@ -1,8 +1,10 @@
 """A history of a cluster under the real controller, drawn by chance: brokers start, are cut off, lose power and stop, leaders write, followers
-copy, controllers give way to each other and lose what was not committed.
+copy, controllers give way to each other and lose what was not committed, in the midst of transactions of the metadata as well, and the
+calendar jumps.
 
 The auditor keeps what was acknowledged by itself, and asks after every event that whoever leads, or is in sync and runs, or may still lead,
-has all of it. A loss is allowed only where the metadata say that the leader recovers.
+has all of it. A loss is allowed only where the metadata say that the leader recovers. It knows by itself, too, what is committed of the
+metadata, and when each broker was heard: nobody acts on anything else, and who is fenced for silence was silent.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 
 from ottla.coordination.cluster.features import ELR_VERSION
 from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.node_records import BeginTransactionRecord, EndTransactionRecord
 from ottla.coordination.cluster.records import (
     FeatureLevelRecord,
     PartitionChangeRecord,
@@ -47,12 +50,15 @@ from ottla.protocol.messages.create_topics import CreatableReplicaAssignment, Cr
 from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from ottla.protocol.schema import Message
 from tests.coordination.controller.cluster import TOPIC, registration
+from tests.simulation.committed_states import CommittedStates, seen
 from tests.simulation.model_broker import ModelBroker, Value
 
 PARTITIONS = 2
 LENGTH = 300
 """Steps before all is healed."""
 Told = Callable[[Any], None]
+IN_PARTS = SessionsDue | BalanceDue
+"""Of what is decided then nobody waits for an answer, or counts offsets: it may be written as a transaction."""
 
 
 class ControllerHistory:
@@ -61,6 +67,8 @@ class ControllerHistory:
     def __init__(self, seed: int, brokers: int = 4) -> None:
         self.random = Random(seed)
         self.now, self.count = 0.0, 0
+        self.calendar = 0.0
+        """The time of day, which jumps."""
         self.elr, self.min_isr = self._rules()
         self.brokers = {number: ModelBroker(number) for number in range(1, brokers + 1)}
         self.config = ControllerConfig("c", topic_defaults={"min.insync.replicas": str(self.min_isr)})
@@ -68,6 +76,9 @@ class ControllerHistory:
         self.committed: list[Message] = []
         self.image = ClusterMetadata()
         """The metadata as committed."""
+        self.truth = CommittedStates()
+        self.heard: dict[int, float] = {}
+        """When each broker was heard last by the controller of now, or that came."""
         self.pending: list[tuple[list[Message], Told, Any]] = []
         self.acknowledged: dict[int, list[Value]] = {index: [] for index in range(PARTITIONS)}
         self.happened: list[str] = []
@@ -103,9 +114,24 @@ class ControllerHistory:
             written.append(record)
         self.pending.append((written, told, reply))
 
-    def happen(self, event: Any, told: Told = lambda reply: None) -> None:
-        decision = self.controller.decide(event, self.now)
-        self._append(decision.records, told, decision.replies[0].message if decision.replies else None)
+    def _append_in_parts(self, records: Any) -> None:
+        """As a transaction, each record of which may be the last that is ever committed (KIP-868), as Kafka's controllers may write them."""
+        for record in (BeginTransactionRecord("parts"), *records, EndTransactionRecord()):
+            self._append([record])
+
+    def happen(self, event: Any, told: Told = lambda reply: None) -> Any:
+        """Have the controller decide; what it answers, once that is committed."""
+        decision = self.controller.decide(event, self.clock())
+        if isinstance(event, IN_PARTS) and self.random.random() < 0.5:
+            self._append_in_parts(decision.records)
+            return None
+        reply = decision.replies[0].message if decision.replies else None
+        self._append(decision.records, told, reply)
+        return reply
+
+    def clock(self) -> float:
+        """What controllers measure spans by."""
+        return self.now
 
     def commit(self) -> None:
         """The oldest decision is on most voters' disks: it counts, and is answered."""
@@ -113,7 +139,8 @@ class ControllerHistory:
             records, told, reply = self.pending.pop(0)
             for record in records:
                 self.image.replay(record)
-                self._note_loss(record)
+                for counting in self.truth.commit(record):
+                    self._note_loss(counting)
             self.committed += records
             told(reply)
 
@@ -123,8 +150,9 @@ class ControllerHistory:
             self.commit()
         self.pending.clear()
         metadata = ClusterMetadata()
-        for record in self.image.records():
+        for record in (*self.image.records(), *self.truth.unfinished):
             metadata.replay(record)
+        self.heard = dict.fromkeys(self.brokers, self.now)
         self.controller = Controller(self.config, metadata, len(self.committed))
         self.happen(Activated())
 
@@ -136,7 +164,7 @@ class ControllerHistory:
         return topic.partitions[record.partition_id]
 
     def _check_change(self, before: PartitionState | None, after: PartitionState | None) -> None:
-        if before is None or after is None:
+        if before is None or after is None or self.controller.metadata.in_transaction:
             return
         assert after.partition_epoch == before.partition_epoch + 1
         assert 0 <= after.leader_epoch - before.leader_epoch <= 1
@@ -190,7 +218,8 @@ class ControllerHistory:
                     broker.stop_cleanly()
 
         request = BrokerHeartbeatRequest(broker.number, epoch, broker.applied - 1, want_shut_down=broker.leaving)
-        self.happen(Asked(1, request), told)
+        if not self.happen(Asked(1, request), told).error_code:
+            self.heard[broker.number] = self.now
 
     def learn(self, broker: ModelBroker, most: int | None = None) -> None:
         end = None if most is None else broker.applied + most
@@ -215,9 +244,10 @@ class ControllerHistory:
             self.acknowledge(leader, index)
 
     def acknowledge(self, leader: ModelBroker, index: int) -> None:
+        before = leader.leaderships[index].high_watermark
         end = leader.advance(index, self.min_isr)
         values = self.acknowledged[index]
-        if end > len(values):
+        if end > max(before, len(values)):  # what it acknowledged before, and was lost since, is not acknowledged again
             assert leader.log(index)[: len(values)] == values, "two leaders acknowledged different records"
             values.extend(leader.log(index)[len(values) : end])
 
@@ -258,6 +288,8 @@ class ControllerHistory:
         self.audit()
 
     def audit(self) -> None:
+        for broker in self.brokers.values():
+            assert seen(broker.metadata) == self.truth.at(broker.applied), f"{broker.number} knows what is not so"
         for state in self.states():
             values = self.acknowledged[state.index]
             for number in {*state.isr, *state.elr, state.leader} - {-1}:
@@ -275,8 +307,17 @@ class ControllerHistory:
         return "\n".join(self.happened[-60:])
 
     def wait(self, seconds: float) -> None:
+        """Who was not heard for a session is fenced, and nobody else."""
         self.now += seconds
+        self.calendar += seconds
+        before = self._unfenced()
         self.happen(SessionsDue())
+        silent = {each for each in before if self.now >= self.heard[each] + self.config.session_timeout}
+        assert before - self._unfenced() == silent, f"of {before} were silent: {silent}"
+
+    def _unfenced(self) -> set[int]:
+        known = self.controller.metadata.registrations
+        return {number for number, each in known.items() if not each.fenced}
 
     def settle(self, rounds: int = 40) -> None:
         """All live, hear each other, and write nothing: all have leaders first, and in the end all is as it should be."""
@@ -338,6 +379,9 @@ class ControllerHistory:
 
     def cut(self, broker: ModelBroker, index: int) -> None:
         broker.reachable = not broker.reachable
+
+    def jump(self, broker: ModelBroker, index: int) -> None:
+        self.calendar += self.random.choice((-3600.0, -20.0, 20.0, 3600.0))
 
     def force(self, broker: ModelBroker, index: int) -> None:
         broker.forced[index] = len(broker.log(index))
@@ -403,6 +447,7 @@ STEPS: dict[str, Callable[[ControllerHistory, ModelBroker, int], None]] = {
     "commit": lambda history, broker, index: history.commit(),
     "time": lambda history, broker, index: history.wait(history.random.choice((0.5, 1.0, 3.0))),
     "another controller": lambda history, broker, index: history.fail_over(),
+    "the calendar jumps": ControllerHistory.jump,
 }
 WEIGHTS = {
     "beats": 20,
@@ -422,4 +467,5 @@ WEIGHTS = {
     "commit": 40,
     "time": 8,
     "another controller": 1,
+    "the calendar jumps": 1,
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ottla.coordination.quorum import answering, membership
+from ottla.coordination.quorum import answering, hearing, membership
 from ottla.coordination.quorum.events import Append, AppendControl, Persist, Wish
 from ottla.coordination.quorum.leadership import Leadership
 from ottla.coordination.quorum.log_shape import LogShape
@@ -157,6 +157,17 @@ def takes_a_snapshots_place_for_the_logs(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LogShape, "needs_snapshot", needs_snapshot)
 
 
+def takes_what_it_was_sent_for_committed(patch: pytest.MonkeyPatch) -> None:
+    """Metadata above the watermark becomes state, and the next leader may have something else there."""
+    fetched = hearing.fetched
+
+    def fetched_and_committed(raft: Raft, partition: Any) -> None:
+        partition.high_watermark = raft.log.end + len(partition.records or ())
+        fetched(raft, partition)
+
+    patch.setattr(hearing, "fetched", fetched_and_committed)
+
+
 PLANTED: dict[Plant, int] = {
     answers_before_the_vote_is_on_the_disk: 4,
     votes_for_everybody: 8,
@@ -174,5 +185,6 @@ PLANTED: dict[Plant, int] = {
     takes_a_replaced_disk_for_the_old_one: 6,
     commits_records_of_earlier_epochs: 59,
     leads_on_after_a_start: 6,
+    takes_what_it_was_sent_for_committed: 0,
 }
 """And a seed at which it was found, to be tried first."""
