@@ -28,7 +28,7 @@ from tests.broker.test_followed_partition import (
 )
 from tests.broker.test_led_partitions import OTHER, found, in_loop
 from tests.broker.wire import Wire
-from tests.storage.lost_files import lose
+from tests.storage.lost_files import cut, lose
 
 __all__ = ["leader", "wire"]
 RECORDS = 20
@@ -68,6 +68,13 @@ def lose_the_middle(folder: Path) -> int:
     return middle
 
 
+def cut_the_middle(folder: Path) -> int:
+    """A segment's file has nothing any more."""
+    middle = bases(folder)[2]
+    cut(folder, middle)
+    return middle
+
+
 def lose_the_first(folder: Path) -> int:
     lose(folder, 0)
     return 0
@@ -97,7 +104,7 @@ def read_all(log: Log) -> None:
 
 
 @pytest.mark.behaviour("B2")
-@pytest.mark.parametrize("damaged", [lose_the_middle, lose_the_first, flip])
+@pytest.mark.parametrize("damaged", [lose_the_middle, cut_the_middle, lose_the_first, flip])
 def test_a_damaged_copy_is_cut_where_the_damage_begins_and_copied_anew(
     damaged: Callable[[Path], int],
     copied: Path,

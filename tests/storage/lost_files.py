@@ -1,7 +1,8 @@
-"""A log of small segments in a directory, and its files gone."""
+"""A log of small segments in a directory, and its files gone or cut."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +36,8 @@ def lose(folder: Path, *bases: int) -> None:
     for base in bases:
         for path in folder.glob(f"{base:020d}.*"):
             path.unlink()
+
+
+def cut(folder: Path, base: int, size: int = 0) -> None:
+    """A segment's file has become shorter, as nobody of ours makes it."""
+    os.truncate(folder / f"{base:020d}.log", size)

@@ -160,7 +160,10 @@ def thinned(log: Log) -> None:
     for segment in log.segments[:-1]:
         data = segment.path.read_bytes()
         kept = [each for each in iter_headers(data) if each[1].base_offset % 2]
-        segment.path.write_bytes(b"".join(data[at : at + header.size_bytes] for at, header in kept))
+        cleaned, before = segment.path.with_suffix(".new"), segment.path.stat()
+        cleaned.write_bytes(b"".join(data[at : at + header.size_bytes] for at, header in kept))
+        os.utime(cleaned, ns=(before.st_atime_ns, before.st_mtime_ns - 1_000_000_000))
+        cleaned.replace(segment.path)
         for kind in (".index", ".timeindex"):
             segment.beside(kind).unlink()
 

@@ -21,7 +21,7 @@ from ottla.storage.log import Log, durability
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments import succession
 from ottla.storage.segments.segment import Segment
-from ottla.storage.segments.succession import FILE_NAME, Row, missing_segments, note, read
+from ottla.storage.segments.succession import FILE_NAME, Missing, Row, missing_segments, note, read
 from tests.storage.batches import NOW, append, sized
 from tests.storage.compacting import compact, put
 from tests.storage.lost_files import SMALL, filled, lose, opened
@@ -79,8 +79,7 @@ def test_who_reads_behind_the_last_batch_that_compaction_left_meets_the_hole_too
 def test_two_neighbours_that_are_gone_are_one_hole(tmp_path: Path) -> None:
     folder = filled(tmp_path, 5)
     lose(folder, 2, 4)
-    (missing,) = missing_segments(folder)
-    assert (missing.base_offset, missing.first_offset, missing.next_offset) == (0, 2, 6)
+    assert missing_segments(folder) == [Missing(0, 2, 6)]
 
 
 def test_it_is_told_by_verify_and_accepted_by_repair(tmp_path: Path) -> None:
@@ -201,7 +200,7 @@ def test_of_a_log_of_which_nothing_is_noted_nothing_is_said_and_the_next_flush_n
     assert {base: row.next_offset for base, row in read(folder).items()} == {0: 2, 2: 6, 6: 8}
     directory.close(clean=True)
     lose(folder, 6)
-    assert [each.first_offset for each in missing_segments(folder)] == [6]
+    assert missing_segments(folder) == [Missing(2, 6, 8)]
 
 
 def test_no_damage_of_the_note_is_taken_for_damage_of_the_log(tmp_path: Path) -> None:

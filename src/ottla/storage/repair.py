@@ -32,7 +32,7 @@ from ottla.storage.producers.producer_state import AbortedTransaction, ProducerS
 from ottla.storage.recovery.epoch_check import Led, led_by, steady
 from ottla.storage.recovery.lost_offsets import Lost, add_lost
 from ottla.storage.segments.beginning import lost_beginning, note_deleted
-from ottla.storage.segments.gaps import unsound_behind
+from ottla.storage.segments.gaps import holes
 from ottla.storage.segments.log_folder import (
     LOG_NAME,
     METADATA_FILE,
@@ -42,7 +42,7 @@ from ottla.storage.segments.log_folder import (
     read_topic_id,
     write_topic_id,
 )
-from ottla.storage.segments.succession import missing_segments, note_nothing
+from ottla.storage.segments.succession import note_nothing
 from ottla.storage.state_log.check import START_OVER, voter_count
 
 METADATA_TOPIC = "__cluster_metadata"
@@ -126,11 +126,9 @@ def of_beginning(folder: PartitionFolder) -> Iterator[Repair]:
 
 
 def of_missing(folder: PartitionFolder) -> Iterator[Repair]:
-    """Segments that are gone from between others."""
-    for missing in [] if folder.is_metadata else missing_segments(folder.folder):
-        path = folder.folder / f"{missing.base_offset:020d}.log"
-        found = unsound_behind(path, path.stat().st_size, missing)
-        remedy = f"go on without them, at offset {missing.next_offset}"
+    """Segments that are gone from between others, or were cut."""
+    for path, found in [] if folder.is_metadata else holes(folder.folder):
+        remedy = f"go on without them, at offset {found.next_offset}"
         yield Repair(folder.partition, str(damage_of(path, found)), remedy, partial(accept, path, found))
 
 
@@ -274,6 +272,7 @@ def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: i
         os.close(fd)
     if lost:
         add_lost(folder.folder, lost)
+    note_nothing(folder.folder, int(path.stem))  # what goes is not missed
     for suffix in (".index", ".timeindex"):  # They are made anew: the positions in them are no more.
         path.with_suffix(suffix).unlink(missing_ok=True)
     os.replace(draft, path)

@@ -24,9 +24,8 @@ from ottla.storage.inspection.state_files import reader_of, state_files, with_re
 from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
 from ottla.storage.segments.beginning import lost_beginning
-from ottla.storage.segments.gaps import missing_offsets
+from ottla.storage.segments.gaps import holes, missing_offsets
 from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, misplaced, read_topic_id
-from ottla.storage.segments.succession import missing_segments
 
 Progress = Callable[[int], None]
 """Is told how many bytes more have been read."""
@@ -147,9 +146,7 @@ class PartitionCheck:
         A fault where nothing explains it, else a note: what was compacted once, or is being changed, may have such gaps. Where it is known
         what followed a segment it is a fault.
         """
-        for gone in missing_segments(self.folder):
-            file = self.folder / f"{gone.base_offset:020d}.log"
-            self.faults.append(Fault(file, gone.reason, offset=gone.first_offset))
+        self.faults += hole_faults(self.folder)
         for missing in () if compacted else missing_offsets(self.folder):
             if compacted is None or self.thinned or self.live:
                 self.notes.append(Note(missing.file, missing.reason))
@@ -265,6 +262,12 @@ def faults_of_kind(folder: Path) -> Iterator[Fault]:
     """Folders, and links that lead nowhere, where files belong."""
     for path in misplaced(folder):
         yield Fault(path, f"is {kind_of(path)}, where a file belongs; ottla log repair moves it aside")
+
+
+def hole_faults(folder: Path) -> Iterator[Fault]:
+    """Offsets of which it is noted that they were there."""
+    for path, found in holes(folder):
+        yield Fault(path, found.reason, offset=found.first_offset)
 
 
 def whole(file: OpenFile, *, growing: bool) -> Iterator[Batch | Gap]:

@@ -10,7 +10,7 @@ from ottla.errors import CorruptRecordError
 from ottla.storage.batches.scan import scan
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.inspection.fault import Fault
-from ottla.storage.inspection.partition_check import faults_of_kind, segment_names
+from ottla.storage.inspection.partition_check import faults_of_kind, hole_faults, segment_names
 from ottla.storage.inspection.snapshot_check import snapshot_faults
 from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
 
@@ -19,7 +19,8 @@ HEADER_BLOCK = 4096
 
 
 def quick_faults(folder: Path, *, settled: bool) -> Iterator[Fault]:
-    """Of a partition: how each segment begins, every header of the last, and whether the files beside them can be read.
+    """Of a partition: how each segment begins, every header of the last, whether one is known to be gone or cut, and whether the
+    files beside them can be read.
 
     Unless it is `settled` what ends the last segment may be torn: it is being written, or a start will cut it off.
     """
@@ -30,6 +31,7 @@ def quick_faults(folder: Path, *, settled: bool) -> Iterator[Fault]:
         yield from faults_of(folder / name, first_only=True, settled=True)
     for name in names[-1:]:
         yield from faults_of(folder / name, first_only=False, settled=settled)
+    yield from hole_faults(folder)
     for path in state_files(folder):
         reader = reader_of(path)
         assert reader is not None

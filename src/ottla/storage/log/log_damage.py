@@ -31,7 +31,11 @@ def note_missing(segments: SegmentList, found: Mapping[int, os.stat_result], out
     segments.unnoted = deque(each for each in segments.segments if each.base_offset in unknown)
     for each in missing:
         segment = segments.segments[bisect_left(segments.bases, each.base_offset)]
-        damage = segment.ground.add_damage(unsound_behind(segment.path, segment.size, each))
+        unsound = unsound_behind(segment.path, segment.size, each)
+        if unsound is None:
+            segments.unnoted.append(segment)
+            continue
+        damage = segment.ground.add_damage(unsound)
         segment.ground.gone = [damage]
         segment.transactions.doubt()
         LOG.error("%s; %s", damage, outlook)

@@ -2,7 +2,7 @@
 
 Looks at the last batches of each segment, found by its index, and reads no records. Compaction and repairs leave such gaps too:
 whether the topic was ever compacted is for who asks; what a repair took out of a segment's end lies beside it. Where it was noted
-what followed a segment that is the same still (`succession`), a gap is damage for certain, and told as such.
+what followed a segment that is the same still, or was cut since (`succession`), a gap is damage for certain, and told as such.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ottla.storage.batches.scan import HEAD, scan
 from ottla.storage.batches.sound_walk import Unsound
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.segments.log_folder import LOG_NAME
-from ottla.storage.segments.succession import Missing, missing_segments
+from ottla.storage.segments.succession import Missing, Shortened, missing_segments
 
 ENTRY = Struct(">ii")
 """Of an offset index: the offset from the segment's base on, and the position of the batch that ends with it."""
@@ -46,7 +46,7 @@ class MissingOffsets(NamedTuple):
 
 def missing_offsets(folder: Path) -> Iterator[MissingOffsets]:
     """The gaps between the segments in a folder, which may be in use; damage is not told here."""
-    names, damages = os.listdir(folder), {each.next_offset for each in missing_segments(folder)}
+    names, damages = os.listdir(folder), {found.next_offset for _, found in holes(folder)}
     paths = [folder / name for name in sorted(names) if LOG_NAME.fullmatch(name)]
     for path, behind in pairwise(paths):
         begins = int(behind.name[:20])
@@ -58,11 +58,30 @@ def missing_offsets(folder: Path) -> Iterator[MissingOffsets]:
             yield MissingOffsets(path, end, begins)
 
 
-def unsound_behind(file: Path, size: int, missing: Missing) -> Unsound:
-    """Segments that are gone, as damage at the end of the one before them, whose batches compaction may have left ending early."""
-    end = end_offset_of(file)
-    first = missing.first_offset if end is None else min(end, missing.first_offset)
-    return Unsound(size, 0, first, missing.next_offset, missing.reason, at_end=True)
+def holes(folder: Path) -> Iterator[tuple[Path, Unsound]]:
+    """What is known to be gone from a folder, which may be in use, each with the segment before it."""
+    for missing in missing_segments(folder):
+        path = folder / f"{missing.base_offset:020d}.log"
+        try:
+            found = unsound_behind(path, path.stat().st_size, missing)
+        except FileNotFoundError:
+            continue  # It was deleted meanwhile.
+        if found is not None:
+            yield path, found
+
+
+def unsound_behind(file: Path, size: int, missing: Missing | Shortened) -> Unsound | None:
+    """What is gone behind a segment, as damage at its end, which compaction may have left earlier; None where the next one goes on there.
+
+    Of one that was cut, with the bytes of a batch that is left in part.
+    """
+    position, end = whole_part_of(file) or (size, missing.next_offset)
+    if isinstance(missing, Missing):
+        first = min(end, missing.first_offset) if position == size else missing.first_offset
+        return Unsound(size, 0, first, missing.next_offset, missing.reason(first), at_end=True)
+    if end >= missing.next_offset:
+        return None
+    return Unsound(position, size - position, end, missing.next_offset, missing.reason(end), at_end=True)
 
 
 def is_repaired(name: str, names: list[str]) -> bool:
@@ -72,15 +91,23 @@ def is_repaired(name: str, names: list[str]) -> bool:
 
 def end_offset_of(path: Path) -> int | None:
     """The offset behind the last batch of a segment that is whole; None where that is not to be found out."""
+    part = whole_part_of(path)
+    return part[1] if part is not None and part[0] == path.stat().st_size else None
+
+
+def whole_part_of(path: Path) -> tuple[int, int] | None:
+    """Where the batches of a segment end that can be read, and the offset behind them; None where the disk does not give them."""
     try:
         file = OpenFile(path, read=True)
         size = os.fstat(file.fileno()).st_size
         position, end = believed(file, path, size)
-        for _, header in scan(file, position, size, block_bytes=BLOCK_BYTES):
-            end = header.next_offset
-    except (OSError, CorruptRecordError):
+        for at, header in scan(file, position, size, block_bytes=BLOCK_BYTES):
+            position, end = at + header.size_bytes, header.next_offset
+    except OSError:
         return None
-    return end
+    except CorruptRecordError:
+        pass
+    return position, end
 
 
 def believed(file: OpenFile, path: Path, size: int) -> tuple[int, int]:

@@ -36,7 +36,7 @@ class Ground:
         self.stretches: list[Stretch] = []
         self.damages: list[Damage] = []
         self.gone: list[Damage] = []
-        """Of these the one, if any, that is no bytes: segments behind this one have gone."""
+        """Of these the one, if any, of which it is noted that it was there: segments behind this one, or its own end."""
 
     def holding(self, offset: int) -> Stretch | None:
         """The stretch that an offset lies in."""

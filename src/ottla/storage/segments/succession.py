@@ -5,7 +5,8 @@
 
 A segment goes from between others only with the one before it: cleaning writes that anew, a cut makes it the last, retention takes
 it first. So a row, which tells what followed a file and how that file was then, is true for as long as the file is the same; and
-where it is the same and something else follows, files have gone that nobody deleted: the offsets between are damage. No order of
+where it is the same and something else follows, files have gone that nobody deleted: the offsets between are damage. So are those
+that a file has lost which was cut in its place since it was noted: compaction puts another there. No order of
 steps can make that wrong, nor can Kafka, or an older version, that had the directory in between: what they changed, no row tells of.
 
 Rows are only added, by whoever forces the log or cleans it, and the last of a segment counts. They are forced to the disk by nobody: one that is lost,
@@ -62,19 +63,36 @@ class Missing(NamedTuple):
     next_offset: int
     """Where the next begins that is there."""
 
-    @property
-    def reason(self) -> str:
+    def reason(self, first_offset: int) -> str:
+        """What to tell of it, where the segment before ends at an offset."""
         return (
-            f"offsets {self.first_offset} to {self.next_offset - 1} are in no segment, and nobody deleted them: the segment that began at "
+            f"offsets {first_offset} to {self.next_offset - 1} are in no segment, and nobody deleted them: the segment that began at "
             f"{self.first_offset} is gone, and the next one that is left begins at {self.next_offset}; if files have gone, restore them "
             "from a backup"
+        )
+
+
+class Shortened(NamedTuple):
+    """A segment of which the end is gone, though its file was never replaced."""
+
+    base_offset: int
+    size_bytes: int
+    """What it had."""
+    next_offset: int
+    """Where the next begins that is there."""
+
+    def reason(self, first_offset: int) -> str:
+        """What to tell of it, where what is left ends at an offset."""
+        return (
+            f"offsets {first_offset} to {self.next_offset - 1} are in no segment, and nobody deleted them: the file of the segment that "
+            f"begins at {self.base_offset} had {self.size_bytes} bytes and was cut since; if that was not meant, restore it from a backup"
         )
 
 
 class Succession(NamedTuple):
     """The segments of a log held against what was noted of them."""
 
-    missing: list[Missing]
+    missing: list[Missing | Shortened]
     unnoted: list[int]
     """Base offsets of those of which nothing true is noted."""
 
@@ -161,10 +179,15 @@ def row_in(line: bytes) -> Row | None:
 def compare(directory: Path, found: Mapping[int, os.stat_result]) -> Succession:
     """Hold the segments that were found, by their base offsets and in order, against what is noted."""
     rows, bases = read(directory), list(found)
-    missing, unnoted = [], []
+    missing: list[Missing | Shortened] = []
+    unnoted = []
     for base_offset, next_offset in pairwise(bases):
         row = rows.get(base_offset)
-        if row is None or row.next_offset == NOTHING or not is_of(row, found[base_offset], rows):
+        if row is None or row.next_offset == NOTHING:
+            unnoted.append(base_offset)
+        elif is_cut(row, found, rows):
+            missing.append(Shortened(base_offset, row.size_bytes, next_offset))
+        elif not is_of(row, found[base_offset], rows):
             unnoted.append(base_offset)
         elif row.next_offset < next_offset:
             missing.append(Missing(base_offset, row.next_offset, next_offset))
@@ -186,7 +209,24 @@ def is_of(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
     return row.inode == inode or (follower is not None and follower.mtime_ms != row.mtime_ms)
 
 
-def missing_segments(directory: Path) -> list[Missing]:
+def is_cut(row: Row, found: Mapping[int, os.stat_result], rows: Mapping[int, Row]) -> bool:
+    """Whether the file that a row tells of has become shorter in its place.
+
+    What a cleaning made, of Kafka's too, got its time from what it was made of, and its name later. In a copy of the directory inodes
+    tell nothing: there it must have kept the times of the others.
+    """
+    status = found[row.base_offset]
+    size_bytes, mtime_ms, inode = identity(status)
+    if size_bytes >= row.size_bytes or mtime_ms != status.st_ctime_ns // 1_000_000:
+        return False
+    return row.inode == inode or any(
+        rows[other].mtime_ms == status_of_other.st_mtime_ns // 1_000_000
+        for other, status_of_other in found.items()
+        if other in rows
+    )
+
+
+def missing_segments(directory: Path) -> list[Missing | Shortened]:
     """Those of a folder that may be in use; none while a cleaning's exchange is half done, which is carried through at a start."""
     names = sorted(os.listdir(directory))
     if FILE_NAME not in names or any(name.endswith((".cleaned", ".swap")) for name in names):

@@ -1,0 +1,173 @@
+"""A segment's file that was cut in the middle of a log: its end is missed, as a segment is that is gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ottla.storage import repair
+from ottla.storage.batches.damage import DamagedLogError
+from ottla.storage.inspection.directory_check import find
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from ottla.storage.segments.gaps import holes
+from ottla.storage.segments.succession import Row, note
+from tests.storage.batches import NOW, append, batch, sized
+from tests.storage.compacting import compact, put
+from tests.storage.lost_files import SMALL, cut, filled, opened
+from tests.storage.producing import end, send
+
+ONE = len(batch(b"a"))
+"""Bytes of one of the two batches of a segment."""
+
+
+def told(path: Path) -> list[int | None]:
+    return [fault.offset for check in find(path).run(lambda count: None) for fault in check.faults]
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("compacted", [True, False])
+@pytest.mark.parametrize(("size", "first"), [(0, 4), (ONE, 5), (ONE + 20, 5)])
+@pytest.mark.parametrize("base", [0, 4])
+def test_what_was_cut_off_is_told_of_and_the_rest_is_served(
+    tmp_path: Path, base: int, size: int, first: int, clean: bool, compacted: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    cut(filled(tmp_path, 5, clean=clean), base, size)
+    first += base - 4
+    if compacted:
+        (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\nflights 0 8\n")
+    for _ in range(2):  # it is not forgotten by a start
+        caplog.clear()
+        directory, log = opened(tmp_path)
+        assert f"offsets {first} to {base + 1} are in no segment, and nobody deleted them: the file of" in caplog.text
+        assert f"had {2 * ONE} bytes and was cut since" in caplog.text
+        assert "ottla log repair" in caplog.text
+        for offset in range(first, base + 2):
+            with pytest.raises(DamagedLogError, match=rf"flights-0, offset {first}: .* seek to offset {base + 2} to"):
+                log.read(offset, 1000)
+        for offset in set(range(10)) - set(range(first, base + 2)):
+            assert log.read(offset, 1000) is not None
+        append(log, b"more")
+        log.flush()
+        directory.close(clean=clean)
+
+
+@pytest.mark.parametrize(("size", "first"), [(0, 4), (ONE, 5)])
+def test_it_is_told_by_verify_and_doctor_and_accepted_by_repair(tmp_path: Path, size: int, first: int) -> None:
+    cut(filled(tmp_path, 5), 4, size)
+    assert first in told(tmp_path)
+    assert first in [fault.offset for fault in find(tmp_path).quick()]
+    (found,) = repair.plan(tmp_path, [], {})
+    assert found.remedy == "go on without them, at offset 6"
+    found.execute()
+    assert not list(repair.plan(tmp_path, [], {}))
+    assert not list(find(tmp_path).quick())
+    assert opened(tmp_path)[1].read(first, 1000) is not None
+
+
+def test_half_a_batch_that_is_left_is_set_aside(tmp_path: Path) -> None:
+    folder = filled(tmp_path, 5)
+    cut(folder, 4, ONE + 20)
+    assert told(tmp_path) == [5, 5]
+    for found in repair.plan(tmp_path, [], {}):
+        found.execute()
+    assert not list(repair.plan(tmp_path, [], {}))
+    assert not list(holes(folder))
+    assert opened(tmp_path)[1].read(5, 1000) is not None
+
+
+@pytest.mark.parametrize(("copy", "missed"), [(shutil.copy2, True), (shutil.copyfile, False)])
+def test_in_a_copy_of_the_directory_it_is_missed_where_the_files_kept_their_times(
+    tmp_path: Path, copy: object, missed: bool
+) -> None:
+    folder = filled(tmp_path / "data", 5)
+    shutil.copytree(folder, tmp_path / "flights-0", copy_function=copy)  # type: ignore[arg-type]
+    cut(tmp_path / "flights-0", 4)
+    assert bool(list(holes(tmp_path / "flights-0"))) is missed
+
+
+def test_what_another_broker_has_cleaned_into_a_file_of_the_same_number_is_not_missed(tmp_path: Path) -> None:
+    """As may be after two cleanings of a broker that does not know our note; it gives what it wrote the time of what that was made of."""
+    folder = filled(tmp_path, 5, clean=True)
+    path = folder / f"{4:020d}.log"
+    before = path.stat()
+    cut(folder, 4)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns - 5_000_000))
+    assert not list(holes(folder))
+    assert opened(tmp_path)[1].read(4, 1000) is not None
+
+
+def test_a_shorter_file_of_which_the_next_goes_on_lacks_nothing_and_is_noted_anew(tmp_path: Path) -> None:
+    """As after a cut by a broker that does not know our note, and other records in the place of those that went."""
+    folder = filled(tmp_path, 5, clean=True)
+    path = folder / f"{4:020d}.log"
+    note(folder, [Row(4, 8, 10 * ONE, path.stat().st_mtime_ns // 1_000_000, path.stat().st_ino)])
+    directory, log = opened(tmp_path)
+    log.flush()
+    directory.close(clean=True)
+    cut(folder, 4, ONE)
+    assert [(found.first_offset, found.next_offset) for _, found in holes(folder)] == [(5, 6)]
+
+
+def test_a_log_that_was_cut_by_its_follower_and_grew_again_lacks_nothing(tmp_path: Path) -> None:
+    directory, log = opened(tmp_path, replicated=True)
+    for _ in range(10):
+        append(log, b"a")
+    log.flush()
+    log.truncate_to(5, now_ms=NOW)
+    log.begin_segment(NOW, 7)
+    append(log, b"behind")
+    log.begin_segment(NOW)
+    directory.close(clean=False)
+    assert not list(holes(log.directory))
+
+
+def test_a_log_that_was_cut_is_not_compacted_as_that_would_hide_it(tmp_path: Path) -> None:
+    table = LogConfig(segment_bytes=140, retention_ms=-1, cleanup_policy=("compact", "delete"), delete_retention_ms=0)
+    directory, log = opened(tmp_path, table)
+    for number in range(9):
+        put(log, (b"k", b"%d" % number))
+    log.roll(NOW)
+    log.flush()
+    directory.close(clean=True)
+    cut(log.directory, log.bases[2])
+    log = opened(tmp_path, table)[1]
+    with pytest.raises(DamagedLogError, match="nobody deleted them"):
+        compact(log)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_transaction_that_may_have_ended_in_what_was_cut_off_is_neither_served_nor_hidden(
+    tmp_path: Path, commit: bool
+) -> None:
+    config = LogConfig(segment_bytes=len(sized(1000)) + 10)
+    log = Log.open(tmp_path / "t", config, now_ms=NOW)
+    append(log, b"before")
+    send(log, 1, 0, transactional=True)
+    log.roll(NOW)
+    end(log, 1, commit=commit)
+    log.roll(NOW)
+    append(log, b"behind")
+    log.close()
+    cut(log.directory, 2)
+    log = Log.open(log.directory, config, now_ms=NOW, clean=True)
+    assert log.read_committed(0, 1000)[1] == []
+    with pytest.raises(DamagedLogError, match="whether the transaction of producer 1 from offset 1 on was committed"):
+        log.read_committed(1, 1000)
+    assert log.read_committed(3, 1000)[0] is not None
+
+
+def test_a_torn_last_segment_is_no_hole(tmp_path: Path) -> None:
+    directory, log = opened(tmp_path)
+    for _ in range(9):
+        append(log, b"a")
+    log.flush()
+    directory.close(clean=False)
+    cut(log.directory, 8, ONE - 3)
+    assert not list(holes(log.directory))
+    log = Log.open(log.directory, SMALL, now_ms=NOW)
+    assert (log.end_offset, [segment.ground.damages for segment in log.segments]) == (8, [[]] * 5)
