@@ -181,9 +181,9 @@ PLANTED: dict[Plant, int] = {
     lets_who_is_cut_off_from_the_leader_disturb: 0,
     leads_on_without_being_heard: 150,
     takes_a_snapshots_place_for_the_logs: 5,
-    changes_voters_again_before_the_last_change_is_committed: 64,
-    takes_a_replaced_disk_for_the_old_one: 6,
-    commits_records_of_earlier_epochs: 59,
+    changes_voters_again_before_the_last_change_is_committed: 20,
+    takes_a_replaced_disk_for_the_old_one: 7,
+    commits_records_of_earlier_epochs: 30,
     leads_on_after_a_start: 6,
     takes_what_it_was_sent_for_committed: 0,
 }

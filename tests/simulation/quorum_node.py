@@ -46,6 +46,8 @@ CONFIG = QuorumConfig(retry_backoff_ms=100)
 MOST = 5
 """Records in a piece of a snapshot."""
 CLUSTER = "cluster"
+LEAVING_SECONDS = 0.5
+"""How long one that leaves waits for those who wait for it."""
 Reply = Callable[[Message | None], None]
 
 
@@ -108,9 +110,18 @@ class QuorumNode:
     def leave(self) -> None:
         """The process ends as it should."""
         self._say("leaves")
-        incarnation = self.incarnation
+        incarnation, deadline = self.incarnation, self.world.now + LEAVING_SECONDS
         self.step(Left())
-        self.world.after(0.5, lambda: self.crash() if self.raft and incarnation == self.incarnation else None)
+
+        def look() -> None:
+            if self.raft is None or incarnation != self.incarnation:
+                return
+            if self.raft.is_awaited and self.world.now < deadline:
+                self.world.after(0.1, look)
+            else:
+                self.crash()
+
+        self.world.after(0.1, look)
 
     def pause(self, span: float) -> None:
         """The process is stopped for a while, and does not notice."""

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ottla.coordination.quorum import wire
+from ottla.coordination.quorum.state import State
 from ottla.errors import ErrorCode
 from ottla.protocol.codec import Reader, Writer
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
@@ -56,6 +57,10 @@ class Story(QuorumHistory):
             self.world.run_until(self.world.now + 0.01)
             self.check_logs()
         raise AssertionError(f"it does not come to that:\n{self.world.transcript()}")
+
+    def until_anybody_is(self, state: State) -> QuorumNode:
+        self.until(lambda: any(node.raft is not None and node.raft.state is state for node in self.nodes.values()))
+        return next(node for node in self.nodes.values() if node.raft is not None and node.raft.state is state)
 
     def wait(self, span: float) -> None:
         until = self.world.now + span
@@ -154,6 +159,47 @@ def test_a_leader_that_leaves_has_a_successor_at_once() -> None:
         1 is leader in 2
         2 is unattached in 2
         2 is follower in 2
+    """)
+
+
+def test_a_voter_that_leaves_while_it_asks_whether_it_would_be_elected_stands_no_more() -> None:
+    quorum = Story(5)
+    quorum.elect().crash()
+    asks = quorum.until_anybody_is(State.PROSPECTIVE)
+    quorum.told()
+    asks.leave()
+    quorum.until(lambda: any(node.leads for node in quorum.nodes.values()))
+    assert quorum.told() == lines("""
+        1 leaves
+        1 is follower in 1
+        3 is candidate in 2
+        5 is unattached in 2
+        1 is unattached in 2
+        4 is candidate in 2
+        3 is leader in 2
+        1 is follower in 2
+        5 is follower in 2
+    """)
+
+
+def test_a_candidate_that_leaves_waits_for_its_votes_and_hands_over_when_it_is_elected() -> None:
+    quorum = Story(5)
+    quorum.elect().crash()
+    stands = quorum.until_anybody_is(State.CANDIDATE)
+    quorum.told()
+    stands.leave()
+    quorum.until(lambda: any(node.leads for node in quorum.nodes.values()))
+    assert quorum.told() == lines("""
+        3 leaves
+        3 is resigned in 2
+        1 is prospective in 2
+        5 is follower in 2
+        4 is follower in 2
+        1 is candidate in 3
+        3 is unattached in 3
+        4 is unattached in 3
+        5 is unattached in 3
+        1 is leader in 3
     """)
 
 

@@ -47,7 +47,6 @@ from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
 from ottla.coordination.controller.events import BrokerGone
 from ottla.coordination.quorum.events import Left, Passed
-from ottla.coordination.quorum.state import State
 from ottla.errors import ConfigError, OttlaError, ProtocolError
 from ottla.network.listener import Listener
 from ottla.network.selector import Selector
@@ -315,15 +314,13 @@ class ControllerServer:
             self.driver.step(Passed())
 
     def _is_over(self) -> bool:
-        """Whether it may go: who led has told whoever listens, or has waited for that."""
+        """Whether it may go: who led has told whoever listens, who stands knows what came of it, or has waited for that."""
         if not self._stopping:
             return False
-        raft = self.driver.raft
         if self._leave_until is None:
             self._leave_until = self._clock.monotonic() + LEAVING_SECONDS
             self.driver.step(Left())
-        is_told = raft.state is not State.RESIGNED or not raft.unaware
-        return is_told or self._clock.monotonic() >= self._leave_until
+        return not self.driver.raft.is_awaited or self._clock.monotonic() >= self._leave_until
 
     # who asks
 

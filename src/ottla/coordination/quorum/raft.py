@@ -153,7 +153,7 @@ class Raft:
             case Logged():
                 self._logged(event.shape)
             case Left():
-                self.leaving = True
+                self._leave()
         for node in self.peers.expire(now):
             self.lost(node)
         acting.go_on(self)
@@ -284,6 +284,12 @@ class Raft:
             self.withdraw()
         else:
             self.become_prospective()
+
+    def _leave(self) -> None:
+        """Stand for nothing any more; who has asked for votes already waits for what comes of it."""
+        self.leaving = True
+        if self.state is State.PROSPECTIVE:
+            self.withdraw()
 
     def let_others_stand(self) -> None:
         """It has waited long enough for a leader that it would vote for another, and does not stand itself."""
@@ -465,6 +471,11 @@ class Raft:
     def is_voted_out(self) -> bool:
         """Whether it leads on without a vote, and that is committed."""
         return self.has_committed and not self.is_voter and self.log.voters_end <= self.high_watermark
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether others would wait for it if it ended now: they have yet to hear that it leads no more, or have voted for it."""
+        return self.state is State.CANDIDATE or (self.state is State.RESIGNED and bool(self.unaware))
 
     @property
     def whom_to_ask(self) -> int | None:
