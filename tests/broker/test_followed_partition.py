@@ -25,11 +25,13 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import ManualClock, SystemClock
 from ottla.coordination.quorum.observer import Address
-from ottla.coordination.replication.fetched import Append, CutAt
+from ottla.coordination.replication.epochs import EpochEnd
+from ottla.coordination.replication.fetched import Append, BeginAnew, Cut, CutAt
 from ottla.kafka_id import id_of
 from ottla.model import INT64_MAX, TopicPartition
 from ottla.network.selector import Selector
 from ottla.protocol.messages.fetch import FetchRequest
+from ottla.records.batch import stamp
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -138,6 +140,13 @@ def ends(broker: Broker) -> tuple[int, int]:
     seen: list[int] = []
     in_loop(broker, lambda node: seen.extend((found(node).log.end_offset, found(node).log.high_watermark)))
     return seen[0], seen[1]
+
+
+def placed(offset: int, epoch: int, value: bytes) -> bytearray:
+    """A batch as a leader has it."""
+    data = bytearray(batch([value]))
+    stamp(data, 0, offset, epoch)
+    return data
 
 
 def files(path: Path) -> dict[str, bytes]:
@@ -252,6 +261,50 @@ def test_a_cut_is_a_warning_where_something_committed_goes(
     cuts = [each for each in caplog.records if "is cut" in each.getMessage()]
     assert [each.levelname for each in cuts] == ["INFO", "WARNING"]
     assert "all below 2 was committed" in cuts[1].getMessage()
+
+
+@pytest.mark.parametrize(
+    ("lie", "says"),
+    [
+        (Cut(EpochEnd(EPOCH, -1)), "the leader speaks of offset -1, which no log has"),
+        (CutAt(-1), "the leader speaks of offset -1, which no log has"),
+        (BeginAnew(-1), "the leader speaks of offset -1, which no log has"),
+        (Cut(EpochEnd(EPOCH, 2)), "it says that the logs part behind offset 2, where this one ends"),
+        (Cut(EpochEnd(EPOCH + 9, 7)), "it says that the logs part behind offset 2, where this one ends"),
+        (Append(memoryview(placed(1, EPOCH, b"x")), 2, 0), "the batch has offset 1, expected 2 or more"),
+        (
+            Append(memoryview(placed(2, EPOCH + 1, b"x")), 3, 0),
+            f"has leader epoch {EPOCH + 1}, the leader's is {EPOCH}",
+        ),
+        (Append(memoryview(placed(2, EPOCH - 1, b"x")), 3, 0), f"has leader epoch {EPOCH - 1}, after {EPOCH}"),
+        (Append(memoryview(b"no batch at all"), 3, 0), "without a whole batch"),
+    ],
+)
+def test_a_leader_that_lies_takes_nothing_and_gives_nothing_and_is_asked_again_later(
+    leader: Broker, wire: Wire, house: House, caplog: pytest.LogCaptureFixture, lie: Any, says: str
+) -> None:
+    write(leader, b"a", b"b")
+    followed = house.follow(wire)
+    house.until(lambda: followed.log.high_watermark == 2)
+    house.fetcher.remove(followed.place)
+    before = files(followed.log.directory)
+    followed.take(lie)
+    assert (followed.log.end_offset, followed.log.high_watermark, followed.log.start_offset) == (2, 2, 0)
+    assert (followed.machine.high_watermark, files(followed.log.directory)) == (2, before)
+    assert followed.not_before > house.clock.monotonic()
+    assert says in caplog.text
+
+
+def test_a_watermark_and_a_beginning_that_go_back_or_ahead_of_the_copy_change_nothing_that_counts(
+    leader: Broker, wire: Wire, house: House
+) -> None:
+    write(leader, b"a", b"b")
+    followed = house.follow(wire)
+    house.until(lambda: followed.log.high_watermark == 2)
+    house.fetcher.remove(followed.place)
+    for watermark, start in ((0, 0), (-1, -1), (99, 99)):
+        followed.take(Append(memoryview(b""), watermark, start))
+        assert (followed.log.end_offset, followed.log.high_watermark, followed.log.start_offset) == (2, 2, 0)
 
 
 def test_who_begins_to_follow_gives_up_the_epoch_that_it_began(leader: Broker, wire: Wire, house: House) -> None:

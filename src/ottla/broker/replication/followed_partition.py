@@ -112,10 +112,13 @@ class FollowedPartition:
             case Append():
                 self._append(outcome)
             case Cut():
+                self._ensure_possible(outcome.parting.offset)
                 self._cut(self.machine.cut(self.log.epochs.entries, self.log.end_offset, outcome.parting))
             case CutAt():
+                self._ensure_possible(outcome.offset)
                 self._cut(outcome.offset)
             case BeginAnew():
+                self._ensure_possible(outcome.offset)
                 logger.warning("%s begins anew at offset %d, as its leader's log does", self.partition, outcome.offset)
                 self.log.truncate_fully_and_start_at(outcome.offset, now_ms=self._clock.wall_ms())
                 self.machine.high_watermark = outcome.offset
@@ -172,10 +175,20 @@ class FollowedPartition:
             log.advance_start(outcome.log_start_offset)
         self._failing = ""
 
+    def _ensure_possible(self, offset: int) -> None:
+        """CorruptRecordError where no log begins or ends there: all that is here would go."""
+        if offset < 0:
+            raise CorruptRecordError(
+                f"{self.partition}: the leader speaks of offset {offset}, which no log has; nothing is cut, and it is asked again"
+            )
+
     def _cut(self, offset: int) -> None:
         """Each change of leaders may leave a copy with records that nobody was told of as written; that committed ones go is not ordinary."""
         log = self.log
         committed, ended = log.high_watermark, log.end_offset
+        if offset >= ended:
+            self.wait(LATER_SECONDS, f"it says that the logs part behind offset {ended}, where this one ends")
+            return
         end = log.truncate_to(offset, now_ms=self._clock.wall_ms())
         told = f"{self.partition} parts from its leader's log and is cut: it ended at offset {ended}, and ends at {end} now"
         if end < committed:
