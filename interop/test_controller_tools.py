@@ -41,3 +41,27 @@ def test_a_controller_is_asked_and_told_by_kafkas_tools(controller: Place) -> No
         assert "LeaderId:" in status
         features = tools.run(f"{TOOLS}.FeatureCommand", *at, "describe").text
         assert "Feature: metadata.version" in features
+
+
+def test_elr_is_switched_off_and_on_by_kafkas_tool(controller: Place) -> None:
+    rival.fetch()
+    at, feature = ("--bootstrap-controller", controller.address), "eligible.leader.replicas.version"
+    with Tools() as tools:
+
+        def level() -> str:
+            told = tools.run(f"{TOOLS}.FeatureCommand", *at, "describe").text
+            (line,) = (each for each in told.splitlines() if feature in each)
+            return line.partition("FinalizedVersionLevel: ")[2].split()[0]
+
+        def change(verb: str, number: int) -> str:
+            return tools.run(f"{TOOLS}.FeatureCommand", *at, verb, "--feature", f"{feature}={number}").text
+
+        assert level() == "1"
+        assert f"{feature} was downgraded to 0." in change("downgrade", 0)
+        assert level() == "0"
+        assert f"{feature} was upgraded to 1." in change("upgrade", 1)
+        assert level() == "1"
+        brokers = "--entity-type", "brokers", "--entity-default"
+        assert "min.insync.replicas=1" in tools.run(CONFIGS, *at, *brokers, "--describe").text
+        refused = tools.run(CONFIGS, *at, *brokers, "--alter", "--delete-config", "min.insync.replicas").text
+        assert "min.insync.replicas is one number for all brokers" in refused

@@ -12,10 +12,10 @@ from ottla.broker.controllers.active_controller import BATCH_BYTES, ActiveContro
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
+from ottla.coordination.cluster.features import OF_A_BROKER
 from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.controller.events import NO_CHANCE, Asked, Chance
-from ottla.coordination.lifecycle.joining import OF_A_BROKER
 from ottla.coordination.quorum.control_records import KRaftVersionRecord
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.alter_partition import (

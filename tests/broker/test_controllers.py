@@ -167,7 +167,12 @@ def test_a_controller_describes_configs_and_takes_changes_of_them(alone: Place) 
         assert [(each.name, each.value) for each in node.configs] == [("node.id", "1")]
         (changed,) = client.ask(IncrementalAlterConfigsRequest([change])).responses
         assert changed.error_code == 0, changed.error_message
-        eventually(lambda: [each.value for each in client.ask(everybody).results[0].configs] == ["60000"])
+        eventually(
+            lambda: (
+                {each.name: each.value for each in client.ask(everybody).results[0].configs}
+                == {"log.retention.ms": "60000", "min.insync.replicas": "1"}
+            )
+        )
         (missing,) = client.ask(DescribeConfigsRequest([DescribeConfigsResource(2, "nowhere")])).results
         assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

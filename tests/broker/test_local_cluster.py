@@ -16,7 +16,7 @@ from ottla import Admin, Cluster, NewTopic, Producer
 from ottla import free_ports as ports_of_all
 from ottla.broker.local_nodes import LocalNode, format_nodes, plan, read_nodes, settings_of, voter_count
 from ottla.broker.local_split import places_of
-from ottla.client.admin import ConfigResource
+from ottla.client.admin import ConfigResource, FeatureUpdate
 from ottla.clock import SystemClock
 from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
@@ -90,6 +90,25 @@ def test_each_broker_has_its_own_settings_changed_whoever_controls(cluster: Clus
     with Admin(cluster.client_settings()) as admin:
         admin.alter_configs(brokers)
         eventually(lambda: all(set_on(admin, each) == wanted["log.retention.ms"] for each, wanted in brokers.items()))
+
+
+def test_copies_that_fell_out_of_sync_may_lead_or_not_as_is_decided_while_it_runs(cluster: Cluster) -> None:
+    name, everybody = "eligible.leader.replicas.version", ConfigResource("broker", "")
+    with Admin(cluster.client_settings()) as admin:
+        assert admin.describe_features().supported_features[name].max_version == 1
+        assert admin.describe_configs([everybody])[everybody]["min.insync.replicas"].value == "2"
+        admin.update_features({name: FeatureUpdate(0, "SAFE_DOWNGRADE")})
+        eventually(lambda: name not in admin.describe_features().finalized_features)
+        admin.alter_configs({everybody: {"min.insync.replicas": None}, first_of(cluster): {"min.insync.replicas": 1}})
+        admin.update_features({name: 1})
+        eventually(lambda: name in admin.describe_features().finalized_features)
+        eventually(lambda: admin.describe_configs([everybody])[everybody]["min.insync.replicas"].value == "2")
+        with pytest.raises(KafkaError, match="one number for all brokers"):
+            admin.alter_configs({first_of(cluster): {"min.insync.replicas": 1}})
+
+
+def first_of(cluster: Cluster) -> ConfigResource:
+    return ConfigResource("broker", str(cluster.nodes[0]))
 
 
 def set_on(admin: Admin, broker: ConfigResource) -> str | None:

@@ -61,6 +61,30 @@ def test_a_cluster_in_order_is_said_to_be(run: Run, orders: str, address: str) -
     assert [line.split()[:3] for line in out.splitlines()[2:]] == [["BROKER", "ADDRESS", "RACK"], ["1", address, "-"]]
 
 
+def test_a_level_goes_down_and_up_and_the_table_has_it(run: Run) -> None:
+    def level(*words: str) -> int:
+        rows = json.loads(run("features", "--json", *words)[1])
+        return int(next(each["finalized"] for each in rows if each["feature"] == "transaction.version"))
+
+    assert level("--downgrade", "transaction.version=1") == 1
+    assert level("--upgrade", "transaction.version=2") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--upgrade", "group.version"), "must be KEY=VALUE"),
+        (("--upgrade", "group.version=one"), "--upgrade group.version=one: a level is a number, such as 1"),
+        (("--upgrade", "a=1", "--downgrade", "a=0"), "a cannot go up and down"),
+        (("--upgrade", "share.version=1"), "this broker knows no such feature"),
+    ],
+)
+def test_a_level_that_cannot_be_is_told(run: Run, words: tuple[str, ...], says: str) -> None:
+    status, _, err = run("features", *words)
+    assert status != 0
+    assert says in err
+
+
 def test_json_has_the_whole(run: Run, orders: str) -> None:
     found = json.loads(run("describe", "--json")[1])
     assert found == json.loads(run("status", "--json")[1])

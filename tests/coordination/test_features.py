@@ -8,6 +8,7 @@ import pytest
 
 from ottla.coordination.cluster.events import FeaturesRequested
 from ottla.coordination.cluster.features import (
+    ELR_VERSION,
     GROUP_VERSION,
     KRAFT_VERSION,
     METADATA_VERSION,
@@ -67,7 +68,6 @@ def test_a_new_cluster_runs_what_was_told_as_far_as_that_is_here() -> None:
         (TRANSACTION_VERSION, 0, SAFE),
         (TRANSACTION_VERSION, 0, UNSAFE),
         (METADATA_VERSION, 30, UPGRADE),
-        (METADATA_VERSION, 30, SAFE),
     ],
 )
 def test_a_level_that_can_be_is_written(feature: str, number: int, way: int) -> None:
@@ -112,6 +112,9 @@ def test_one_that_cannot_be_keeps_the_others_from_being_changed() -> None:
         (level(GROUP_VERSION, 1, 4), "upgrade type 4 does not exist: take 1 (upgrade), 2 or 3 (downgrades)"),
         (level(TRANSACTION_VERSION, 0), "it is at 1: to lower it, ask for a downgrade (upgrade type 2 or 3)"),
         (level(KRAFT_VERSION, 0, SAFE), "this feature's level is fixed"),
+        (level(METADATA_VERSION, 30, SAFE), "it is at 29: to raise it, ask for an upgrade (upgrade type 1)"),
+        (level(TRANSACTION_VERSION, 2, UNSAFE), "it is at 1: to raise it, ask for an upgrade (upgrade type 1)"),
+        (level(ELR_VERSION, 1), "this broker knows no such feature"),
     ],
 )
 def test_a_level_that_cannot_be_is_refused(update: FeatureUpdateKey, why: str) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from ottla.coordination.cluster.events import FeaturesRequested
 from ottla.coordination.cluster.features import ELR_VERSION
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import BeginTransactionRecord, EndTransactionRecord
@@ -48,6 +49,7 @@ from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, Bro
 from ottla.protocol.messages.broker_registration import BrokerRegistrationResponse
 from ottla.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from ottla.protocol.messages.update_features import FeatureUpdateKey
 from ottla.protocol.schema import Message
 from tests.coordination.controller.cluster import TOPIC, registration
 from tests.simulation.committed_states import CommittedStates, seen
@@ -380,6 +382,9 @@ class ControllerHistory:
     def cut(self, broker: ModelBroker, index: int) -> None:
         broker.reachable = not broker.reachable
 
+    def level(self, broker: ModelBroker, index: int) -> None:
+        """It stays where it is: losses of power are not for every level."""
+
     def jump(self, broker: ModelBroker, index: int) -> None:
         self.calendar += self.random.choice((-3600.0, -20.0, 20.0, 3600.0))
 
@@ -403,6 +408,28 @@ class EmptiedHistory(ControllerHistory):
             if each.running and each.number == self.emptied and self.random.random() < 0.7:
                 each.lose_disk()
             elif each.running:
+                each.crash(losing=False)
+
+    def check_settled(self) -> None:
+        super().check_settled()
+        assert not self.losses, "what was acknowledged is lost"
+
+
+class LevelledHistory(ControllerHistory):
+    """Whether copies may lead that fell out of sync as the last ones is decided anew and anew; processes are killed, and no power is lost.
+
+    All has to be as without that: nothing that was acknowledged is lost, and in the end all lead and are in sync.
+    """
+
+    def level(self, broker: ModelBroker, index: int) -> None:
+        raised = not self.controller.metadata.features.get(ELR_VERSION)
+        update = FeatureUpdateKey(ELR_VERSION, int(raised), upgrade_type=1 if raised else 2)
+        assert self.happen(FeaturesRequested(1, [update])) is None
+
+    def crash(self, broker: ModelBroker, index: int) -> None:
+        killed = list(self.brokers.values()) if self.random.random() < 0.3 else [broker]
+        for each in killed:
+            if each.running:
                 each.crash(losing=False)
 
     def check_settled(self) -> None:
@@ -448,6 +475,7 @@ STEPS: dict[str, Callable[[ControllerHistory, ModelBroker, int], None]] = {
     "time": lambda history, broker, index: history.wait(history.random.choice((0.5, 1.0, 3.0))),
     "another controller": lambda history, broker, index: history.fail_over(),
     "the calendar jumps": ControllerHistory.jump,
+    "another level": lambda history, broker, index: history.level(broker, index),
 }
 WEIGHTS = {
     "beats": 20,
@@ -468,4 +496,5 @@ WEIGHTS = {
     "time": 8,
     "another controller": 1,
     "the calendar jumps": 1,
+    "another level": 3,
 }

@@ -149,3 +149,14 @@ EMPTIED: dict[Plant, int] = {
     who_was_killed_before_the_last_leader_is_forgotten: 39,
 }
 """The mistakes with a disk that is emptied, each with a seed that finds it."""
+
+
+def who_was_in_sync_last_is_forgotten_with_the_level(patch: Patch) -> None:
+    """As by Kafka's controllers: nobody leads, until somebody elects uncleanly."""
+    eligible, heirs_of = partition_change.still_eligible, partition_change.heirs_of
+    patch.setattr(partition_change, "still_eligible", lambda *about: eligible(*about) if about[3].elr else ())
+    patch.setattr(partition_change, "heirs_of", lambda *about: heirs_of(*about) if about[3].elr else ())
+
+
+LEVELLED: dict[Plant, int] = {who_was_in_sync_last_is_forgotten_with_the_level: 12}
+"""A mistake where the level of ELR goes up and down, and a seed that finds it."""

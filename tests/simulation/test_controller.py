@@ -10,8 +10,8 @@ from itertools import chain
 
 import pytest
 
-from tests.simulation.controller_history import ControllerHistory, EmptiedHistory
-from tests.simulation.planted_controller import EMPTIED, PLANTED, Plant
+from tests.simulation.controller_history import ControllerHistory, EmptiedHistory, LevelledHistory
+from tests.simulation.planted_controller import EMPTIED, LEVELLED, PLANTED, Plant
 from tests.simulation.seeds import chosen, is_found, play
 
 HISTORIES = int(os.environ.get("OTTLA_HISTORIES", "60"))
@@ -42,6 +42,17 @@ def test_a_planted_mistake_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("part", range(PARTS))
 def test_nothing_is_lost_where_all_are_killed_and_one_disk_is_emptied(part: int) -> None:
     play(EmptiedHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_whatever_befalls_brokers_nothing_is_lost_where_the_level_of_elr_goes_up_and_down(part: int) -> None:
+    play(LevelledHistory, [seed for seed in chosen(HISTORIES // 2) if seed % PARTS == part])
+
+
+@pytest.mark.parametrize("plant", LEVELLED, ids=lambda plant: plant.__name__)
+def test_a_mistake_with_the_level_of_elr_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    assert is_found(LevelledHistory, chain([LEVELLED[plant]], range(PATIENCE)))
 
 
 @pytest.mark.parametrize("plant", EMPTIED, ids=lambda plant: plant.__name__)

@@ -151,6 +151,13 @@ def pairs_of(option: str, texts: Iterable[str]) -> dict[str, str]:
     return pairs
 
 
+def level_of(option: str, name: str, text: str) -> int:
+    """The number of a feature's level."""
+    if not text.isdecimal():
+        raise senseless(f"{option} {name}={text}: a level is a number, such as 1")
+    return int(text)
+
+
 def hush_log() -> None:
     """Let the error that ends a command tell what the log would tell before it; what is lost the log still tells."""
     logging.getLogger("ottla").setLevel(logging.ERROR)

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from ottla.coordination.cluster.events import FeaturesRequested
-from ottla.coordination.cluster.features import OF_SEVERAL
+from ottla.coordination.cluster.features import OF_A_BROKER, OF_SEVERAL
 from ottla.coordination.cluster.node_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -19,7 +19,6 @@ from ottla.coordination.cluster.node_records import (
     UnregisterBrokerRecord,
 )
 from ottla.coordination.controller.events import Activated, BrokerGone
-from ottla.coordination.lifecycle.joining import OF_A_BROKER
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ottla.broker.machines.runtime import Runtime
 from ottla.coordination.cluster.events import ClusterBegun, FeaturesRequested
-from ottla.coordination.cluster.features import FIXED, SUPPORTED, Levels
+from ottla.coordination.cluster.features import FIXED, OF_A_BROKER, SUPPORTED, Levels
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.protocol.messages.update_features import FeatureUpdateKey
@@ -19,13 +19,14 @@ class Features:
     def __init__(self, cluster: Runtime[ClusterMetadata], formatted: Path | None) -> None:
         """A new cluster begins with the levels of today, or with what its directory was `formatted` with; one that others control has its own."""
         self._cluster = cluster
+        self._supported = OF_A_BROKER if formatted is None else SUPPORTED
         if formatted is not None and not cluster.machine.features:
             begin(cluster, formatted)
 
     @property
     def supported(self) -> Mapping[str, Levels]:
         """What this broker can run."""
-        return SUPPORTED
+        return self._supported
 
     @property
     def finalized(self) -> Mapping[str, int]:

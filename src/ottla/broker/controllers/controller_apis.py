@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ottla.coordination.lifecycle.joining import OF_A_BROKER
+from ottla.coordination.cluster.features import OF_A_BROKER
 from ottla.errors import ErrorCode
 from ottla.protocol.apis import DECLARED
 from ottla.protocol.messages.api_versions import (

@@ -16,8 +16,8 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import PROTOCOLS
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
+from ottla.coordination.cluster.features import OF_A_BROKER
 from ottla.coordination.controller.events import Asked
-from ottla.coordination.lifecycle.joining import OF_A_BROKER
 from ottla.coordination.quorum.events import Answered
 from ottla.coordination.quorum.joining import Presence
 from ottla.errors import name_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.options import pairs_of, read_as_usage, senseless
+from ottla.cli.options import level_of, pairs_of, read_as_usage, senseless
 
 if TYPE_CHECKING:
     from ottla.broker.settings.config import BrokerConfig
@@ -85,7 +85,7 @@ def format_directory(
         check_voters(config, standalone, initial_controllers, no_initial_controllers)
     clock = SystemClock()
     with read_as_usage():
-        wishes = {name: level_of(name, level) for name, level in pairs_of("--feature", features).items()}
+        wishes = {name: level_of("--feature", name, level) for name, level in pairs_of("--feature", features).items()}
         fixed = bool(config.controller_quorum_voters) and not alone
         first = first_records(release, wishes, passwords, fixed_voters=fixed)
         formatted = formatting.formatted_already(config, cluster_id)
@@ -145,13 +145,6 @@ def check_broker(standalone: bool, initial: bool, none: bool) -> None:
         raise senseless(
             f"{wrong}: a broker brings no controllers, the cluster has its own; leave that out, or set process.roles=broker,controller"
         )
-
-
-def level_of(name: str, text: str) -> int:
-    """The number of a level."""
-    if not text.isdecimal():
-        raise senseless(f"--feature {name}={text}: a level is a number, such as 1")
-    return int(text)
 
 
 def pass_over(formatted: Sequence[str], *, agreed: bool) -> None:

@@ -25,6 +25,7 @@ from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.incremental_alter_configs import APPEND, DELETE, SET, SUBTRACT
 from ottla.protocol.schema import Message
 
+ONE_MIN_ISR = "min.insync.replicas is one number for all brokers where eligible.leader.replicas.version is 1"
 VERBS = {APPEND: "appended to", SUBTRACT: "subtracted from"}
 Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterConfigsResource
 Configs = Mapping[str, str]
@@ -67,6 +68,8 @@ class KnownConfigs(NamedTuple):
     groups: Mapping[str, Configs]
     subscriptions: Mapping[str, Configs]
     """To metrics of clients."""
+    one_min_isr: bool = False
+    """Whether `min.insync.replicas` is one number for all brokers: where copies may lead that are out of sync (KIP-966)."""
 
 
 def decide(known: KnownConfigs, event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
@@ -82,7 +85,10 @@ def decide(known: KnownConfigs, event: ConfigsChanged | ConfigsReplaced) -> Deci
                     "a resource is named more than once: name each with all that is to change",
                 )
             target = find(known, wanted, event)
-            records += records_of(target, wished_configs(target, wanted, event))
+            changes = records_of(target, wished_configs(target, wanted, event))
+            if known.one_min_isr:
+                check_min_isr(changes)
+            records += changes
             refusals.append(None)
         except Refusal as refusal:
             refusals.append(refusal)
@@ -176,6 +182,17 @@ def check_values(wanted: Resource) -> None:
     ]
     if nameless:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"no value is given for {', '.join(nameless)}")
+
+
+def check_min_isr(changes: Sequence[ConfigRecord]) -> None:
+    """Refuse a number of a broker's own, and none for all."""
+    for change in changes:
+        if change.resource_type != BROKER_RESOURCE or change.name != "min.insync.replicas":
+            continue
+        if change.resource_name:
+            raise Refusal(ErrorCode.INVALID_CONFIG, f"{ONE_MIN_ISR}: change it for all brokers, or for a topic")
+        if change.value is None:
+            raise Refusal(ErrorCode.INVALID_CONFIG, f"{ONE_MIN_ISR}, and there has to be one: set another")
 
 
 def check_configs(

@@ -36,6 +36,10 @@ SUPPORTED: Mapping[str, Levels] = {
     TRANSACTION_VERSION: Levels(0, 2),
 }
 """What this broker can run, with Kafka 4.3's levels. A feature that is named here is claimed: add it with what it means."""
+OF_A_BROKER: Mapping[str, Levels] = {**SUPPORTED, ELR_VERSION: Levels(0, 1)}
+"""What it can run where controllers decide."""
+NEEDS: Mapping[str, int] = {ELR_VERSION: 23}
+"""The metadata.version below which a feature cannot be."""
 AT_FIRST: Mapping[str, int] = {
     GROUP_VERSION: 1,
     METADATA_VERSION: 30,
@@ -60,12 +64,15 @@ def first_records(told: Sequence[Message] = ()) -> tuple[Message, ...]:
     return (*known, *others)
 
 
-def decide(features: Mapping[str, int], event: FeaturesRequested) -> Decision[Message]:
+def decide(
+    features: Mapping[str, int], event: FeaturesRequested, possible: Mapping[str, Levels] = SUPPORTED
+) -> Decision[Message]:
     """The levels that are wished for, if all of them can be; the reply is None, or why not."""
     records: dict[str, Message] = {}
+    after = {**features, **{each.feature: each.max_version_level for each in event.updates}}
     try:
         for update in event.updates:
-            check(features, update)
+            check(features, update, possible, after.get(METADATA_VERSION, 0))
             if features.get(update.feature, 0) != update.max_version_level and update.feature not in FIXED:
                 records[update.feature] = FeatureLevelRecord(update.feature, update.max_version_level)
     except Refusal as refusal:
@@ -73,10 +80,14 @@ def decide(features: Mapping[str, int], event: FeaturesRequested) -> Decision[Me
     return Decision(() if event.validate_only else tuple(records.values()), (Reply(event.ticket, None),))
 
 
-def check(features: Mapping[str, int], update: FeatureUpdateKey) -> None:
-    """Refuse a level that cannot be."""
+def check(
+    features: Mapping[str, int], update: FeatureUpdateKey, possible: Mapping[str, Levels], metadata_version: int
+) -> None:
+    """Refuse a level that cannot be, by itself or at the metadata.version that there will be."""
     name, level = update.feature, update.max_version_level
-    fault = level_fault(name, level) or direction_fault({**features, **FIXED}.get(name, 0), update)
+    fault = level_fault(name, level, possible) or direction_fault({**features, **FIXED}.get(name, 0), update)
+    if not fault and level and metadata_version < NEEDS.get(name, 0):
+        fault = f"it needs {METADATA_VERSION} {NEEDS[name]}, and that is at {metadata_version}: raise it first"
     if fault:
         raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, f"Invalid update version {level} for feature {name}. {fault}")
     if name == METADATA_VERSION and level < features.get(name, 0):
@@ -90,9 +101,9 @@ def check(features: Mapping[str, int], update: FeatureUpdateKey) -> None:
         )
 
 
-def level_fault(name: str, level: int) -> str | None:
+def level_fault(name: str, level: int, possible: Mapping[str, Levels] = SUPPORTED) -> str | None:
     """Why there is no such level; None where there is."""
-    levels = SUPPORTED.get(name)
+    levels = possible.get(name)
     if level < 0:
         return f"level {level} does not exist: levels begin at 0"
     if levels is None:
@@ -107,6 +118,8 @@ def direction_fault(present: int, update: FeatureUpdateKey) -> str | None:
     """Why a feature cannot go from its present level to the wished one in that way; None where it can."""
     if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
         return f"upgrade type {update.upgrade_type} does not exist: take 1 (upgrade), 2 or 3 (downgrades)"
+    if update.max_version_level > present and update.upgrade_type != UPGRADE:
+        return f"it is at {present}: to raise it, ask for an upgrade (upgrade type 1)"
     if update.max_version_level >= present:
         return None
     if update.feature in FIXED:

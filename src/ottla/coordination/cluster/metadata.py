@@ -206,7 +206,14 @@ class ClusterMetadata:
 
     def _decide_configs(self, event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
         return config_change.decide(
-            config_change.KnownConfigs(self.topics, self.brokers, self.groups, self.subscriptions), event
+            config_change.KnownConfigs(
+                self.topics,
+                self.brokers,
+                self.groups,
+                self.subscriptions,
+                self.features.get(features.ELR_VERSION, 0) > 0,
+            ),
+            event,
         )
 
     def _decide_start(self, event: NodeStarted) -> Decision[Message]:

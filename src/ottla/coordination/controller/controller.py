@@ -43,6 +43,7 @@ from ottla.coordination.controller.events import (
     SessionsDue,
 )
 from ottla.coordination.controller.handed_on import handed_on
+from ottla.coordination.controller.min_isr import is_raised_by, one_for_all
 from ottla.coordination.controller.sessions import UNHEARD, BrokerHeard, SessionEnded, Sessions
 from ottla.coordination.machine import Alarm, Decision, Reply
 from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -85,7 +86,7 @@ class Controller:
     def decide(self, event: ControllerEvent | cluster_events.Event, now: float) -> Decision[Written]:
         """What is to be written and answered; changes nothing."""
         if not isinstance(event, ControllerEvent):
-            return handed_on(self.metadata, event, now)
+            return handed_on(self.metadata, event, now, self._config)
         known = Known(self.metadata, self.sessions, self._registered_at, self.end_offset)
         draft = ClusterDraft(known, self._config, now, event.chance if isinstance(event, Asked) else NO_CHANCE)
         replies = DECISIONS[type(event)](self, draft, event)
@@ -137,7 +138,8 @@ class Controller:
             draft.write(AbortTransactionRecord("its controller leads no more"))
         if not self.metadata.features:
             levels = [FeatureLevelRecord(name, level) for name, level in self._config.features.items()]
-            for record in self._config.bootstrap or levels:
+            first = self._config.bootstrap or levels
+            for record in (*first, *(one_for_all({}, self._config) if is_raised_by(first) else ())):
                 draft.write(record)
         for number, broker in draft.registrations.items():
             if not broker.fenced:

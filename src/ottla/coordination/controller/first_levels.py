@@ -12,8 +12,9 @@ from ottla.coordination.cluster.features import (
     GROUP_VERSION,
     KRAFT_VERSION,
     METADATA_VERSION,
+    NEEDS,
+    OF_A_BROKER,
     OF_SEVERAL,
-    SUPPORTED,
     TRANSACTION_VERSION,
     Levels,
 )
@@ -30,11 +31,8 @@ STEPS: Mapping[str, int] = {
 """Every metadata.version of theirs by Kafka's name of it: those between two releases are named as well."""
 COMES_WITH: Mapping[str, tuple[int, int]] = {GROUP_VERSION: (22, 1), TRANSACTION_VERSION: (24, 2), ELR_VERSION: (26, 1)}
 """From which metadata.version on Kafka gives a new cluster a feature, and at which level."""
-NEEDS: Mapping[str, int] = {ELR_VERSION: 23}
-"""The metadata.version below which a feature cannot be."""
 POSSIBLE: Mapping[str, Levels] = {
-    **SUPPORTED,
-    ELR_VERSION: Levels(0, 1),
+    **OF_A_BROKER,
     METADATA_VERSION: Levels(min(RELEASES.values()), max(RELEASES.values())),
     "share.version": Levels(0, 0),
     "streams.version": Levels(0, 0),

@@ -7,9 +7,10 @@ nobody is, among those who may still lead. What comes out is a record of what is
 A leader has its epoch for itself: it grows with each new leader, and where a copy is taken away, so that who has lost it cannot go on
 with what it was told before. The partition's epoch grows with every record.
 
-Four things differ from Kafka's: who is taken away by a move that ends may not still lead, nor may the others where the leader that was
-elected is enough in sync by itself, a partition that never had a leader has no last known one, and last known (`last_known_elr`) is also who
-had everything when its process was killed, so that somebody is left where the disk of the last leader is lost (0106).
+Five things differ from Kafka's: who is taken away by a move that ends may not still lead, nor may the others where the leader that was
+elected is enough in sync by itself, a partition that never had a leader has no last known one, last known (`last_known_elr`) is also who
+had everything when its process was killed, so that somebody is left where the disk of the last leader is lost (0106), and who may lead where
+nobody is in sync is not forgotten because the feature is switched off.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def partition_change(
     elected = elect(state, copies, elr, heirs, wanted.election, rules)
     if elected.unclean or elected.leader in elr:
         copies = copies._replace(isr=(elected.leader,))
-    if elected.unclean or not rules.elr or len(copies.isr) >= rules.min_isr:
+    if elected.unclean or len(copies.isr) >= (rules.min_isr if rules.elr else 1):
         elr = ()  # From now on records are acknowledged that nobody else has.
     if not copies.isr and not rules.elr:
         copies = copies._replace(isr=state.isr)  # Who was in sync last is all that is known of who may lead.
@@ -103,7 +104,7 @@ def partition_change(
         leader_recovery_state=recovery(state, wanted, elected.unclean),
         directories=None if directories == state.directories else directories,
         eligible_leader_replicas=other(without(elr, copies.isr), state.elr),
-        last_known_elr=last_known(state, copies, elr, heirs, elected) if rules.elr else None,
+        last_known_elr=last_known(state, copies, elr, heirs, elected),
     )
     return None if record == PartitionChangeRecord(state.index, topic_id) else record
 
@@ -116,8 +117,8 @@ def aimed(state: PartitionState, wanted: Wanted) -> Copies:
 
 def still_eligible(state: PartitionState, copies: Copies, wanted: Wanted, rules: Rules) -> tuple[int, ...]:
     """Who is not in sync any more, and has all that was acknowledged since too few are: nothing was acknowledged."""
-    if not rules.elr:
-        return state.elr
+    if not rules.elr:  # Where the level was lowered while nobody was in sync, nobody else is known.
+        return () if state.isr else without([each for each in state.elr if each in copies.replicas], copies.isr)
     candidates = (set(state.elr) | set(state.isr)) & set(copies.replicas)
     return without(sorted(candidates), {*copies.isr, *wanted.lost})
 
@@ -128,10 +129,10 @@ def heirs_of(state: PartitionState, copies: Copies, wanted: Wanted, rules: Rules
     That is the last leader, as in Kafka. Where its copy is gone for good, it is who had everything when it was killed since too few are
     in sync: nothing was acknowledged without it.
     """
-    if not rules.elr or len(copies.isr) >= rules.min_isr:
+    if len(copies.isr) >= (rules.min_isr if rules.elr else 1) or (state.isr and not rules.elr):
         return ()
-    last = (state.leader,) if not copies.isr and state.leader != NO_LEADER else ()
-    killed = (each for each in (*state.isr, *state.elr) if each in wanted.lost)
+    last = (state.leader,) if rules.elr and not copies.isr and state.leader != NO_LEADER else ()
+    killed = (each for each in (*state.isr, *state.elr) if rules.elr and each in wanted.lost)
     known = dict.fromkeys((*last, *state.last_known_elr, *killed))
     return without([each for each in known if each in copies.replicas], {*copies.isr, *wanted.gone})
 

@@ -21,7 +21,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from ottla.coordination.cluster.features import Levels
+from ottla.coordination.cluster.features import OF_A_BROKER, Levels
 from ottla.coordination.cluster.registration import Listener, Registration
 from ottla.coordination.lifecycle import joining, misfits
 from ottla.coordination.lifecycle.events import (
@@ -176,7 +176,7 @@ class BrokerLifecycle:
 
     def _registration(self) -> BrokerRegistrationRequest:
         who = self._who
-        features = joining.OF_A_BROKER if who.features is None else who.features
+        features = OF_A_BROKER if who.features is None else who.features
         return BrokerRegistrationRequest(
             who.node_id,
             who.cluster_id,

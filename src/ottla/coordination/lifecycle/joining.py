@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ottla.coordination.cluster.features import ELR_VERSION, SUPPORTED, Levels
+from ottla.coordination.cluster.features import OF_A_BROKER, Levels
 
-OF_A_BROKER: Mapping[str, Levels] = {**SUPPORTED, ELR_VERSION: Levels(0, 1)}
-"""What a broker can run where controllers decide."""
 MEANINGS = {"share.version": "share groups", "streams.version": "groups of Kafka Streams"}
 
 
