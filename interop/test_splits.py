@@ -56,6 +56,7 @@ def test_nothing_is_lost_and_nothing_twice_while_the_network_is_split(constellat
     if why := missing():
         pytest.skip(why)
     fetch()
-    command = [sys.executable, "-m", "interop.splits", constellation, "--seed", "7", "--count", "8"]
+    how = ["--seed", "7", "--count", "8", "--kinds", ",".join(KINDS)]
+    command = [sys.executable, "-m", "interop.splits", constellation, *how]
     run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=LONGEST_SECONDS, check=False)
     assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]

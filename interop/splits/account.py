@@ -78,6 +78,7 @@ def wait_until_read(crowd: Crowd, address: str) -> None:
             f"{reader.name} {topic}": len(numbers - set(reader.seen[topic]))
             for reader in crowd.readers
             for topic, numbers in written.items()
+            if topic in reader.seen
         }
         return {what: count for what, count in found.items() if count}
 

@@ -75,7 +75,7 @@ class JavaSteady:
 
 
 class Crowd:
-    """Eleven clients; entered they work."""
+    """Twelve clients; entered they work."""
 
     def __init__(self, address: str, folder: Path, history: History, seed: int) -> None:
         self._chance = random.Random(seed)
@@ -109,7 +109,7 @@ class Crowd:
                 for name in ("java-tx", "java-restarted")
             ),
         ]
-        self.readers = readers(address, topics_of("librdkafka"))
+        self.readers = readers(address, topics_of("librdkafka"), folder, seed)
         self._reading, self._writing = ExitStack(), ExitStack()
 
     @property

@@ -1,9 +1,12 @@
-"""Members of groups, ours and librdkafka's: they read numbers, commit how far they came, and keep what they saw."""
+"""Members of groups, ours, librdkafka's and Java's: they read numbers, commit how far they came, and keep what they saw."""
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import confluent_kafka as ck
 
@@ -11,6 +14,7 @@ from interop.background import Background
 from interop.cluster_members import PATIENT
 from ottla import Consumer
 from ottla.errors import OttlaError
+from rivals import apache_kafka as rival
 
 COMMIT_MS = 500
 
@@ -60,12 +64,45 @@ class LibrdkafkaReader(Reader):
         consumer.close()
 
 
-def readers(address: str, topics: Sequence[str]) -> list[Reader]:
-    """One of each client for each protocol of groups."""
+class JavaReader(Reader):
+    """Kafka's verifiable consumer, which reads one topic."""
+
+    def __init__(self, address: str, topic: str, folder: Path, protocol: str) -> None:
+        super().__init__("java-reader", [topic], {})
+        settings = folder / "java-reader.properties"
+        settings.write_text(rival.render({"metadata.max.age.ms": "500"}))
+        where = ("--bootstrap-server", address, "--topic", topic, "--group-id", self.name, "--group-protocol", protocol)
+        self._command = rival.java(
+            "org.apache.kafka.tools.VerifiableConsumer", *where, "--command-config", str(settings), "--verbose"
+        )
+        self._command.insert(1, "-Xmx128M")
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        return super().__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()  # its output ends, and the thread
+        super().__exit__()
+        self._process.wait()
+
+    def _records(self) -> Iterator[tuple[str, bytes]]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(b"{") and (told := json.loads(line))["name"] == "record_data":
+                yield told["topic"], told["value"].encode()
+
+
+def readers(address: str, topics: Sequence[str], folder: Path, seed: int) -> list[Reader]:
+    """One of each client for each protocol of groups; of Java's by either."""
+    java = JavaReader(address, topics[0], folder, ("classic", "consumer")[seed % 2])
     return [
-        kind(f"{client}-{protocol}", topics, settings_of(address, f"{client}-{protocol}", protocol))
-        for client, kind in (("ours", OurReader), ("librdkafka", LibrdkafkaReader))
-        for protocol in ("classic", "consumer")
+        java,
+        *(
+            kind(f"{client}-{protocol}", topics, settings_of(address, f"{client}-{protocol}", protocol))
+            for client, kind in (("ours", OurReader), ("librdkafka", LibrdkafkaReader))
+            for protocol in ("classic", "consumer")
+        ),
     ]
 
 

@@ -180,7 +180,14 @@ def kinds(text: str) -> list[str]:
     return text.split(",")
 
 
+def end_at_signals() -> None:
+    """The first process of its numbers is sent nothing that it does not ask for; with it all end who still run."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda which, _: os._exit(128 + which))
+
+
 def main() -> None:
+    end_at_signals()
     options = parsed(sys.argv[1:])
     rival.options = quick_options()
     compiled()
