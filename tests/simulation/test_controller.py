@@ -40,7 +40,7 @@ def test_a_planted_mistake_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_nothing_is_lost_where_all_are_killed_and_one_disk_is_emptied(part: int) -> None:
+def test_whatever_befalls_brokers_nothing_is_lost_where_all_are_killed_and_one_disk_is_emptied(part: int) -> None:
     play(EmptiedHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
 
 
