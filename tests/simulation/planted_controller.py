@@ -143,10 +143,16 @@ def who_was_killed_before_the_last_leader_is_forgotten(patch: Patch) -> None:
     patch.setattr(partition_change, "heirs_of", lambda *about: heirs_of(*about)[:1] if about[0].leader < 0 else ())
 
 
+def who_is_in_sync_on_a_new_disk_is_still_on_the_lost_one(patch: Patch) -> None:
+    """As far as the controllers know, until it has said so; then it may be the last one."""
+    patch.setattr(isr_changes, "found_again", lambda draft, state, isr: {})
+
+
 EMPTIED: dict[Plant, int] = {
     an_emptied_disk_is_the_same_one: 43,
     the_last_leader_is_waited_for_whatever_became_of_its_disk: 7,
     who_was_killed_before_the_last_leader_is_forgotten: 39,
+    who_is_in_sync_on_a_new_disk_is_still_on_the_lost_one: 967,
 }
 """The mistakes with a disk that is emptied, each with a seed that finds it."""
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from ottla.coordination.cluster.topic import ANY_DIRECTORY
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -16,7 +17,7 @@ from ottla.protocol.messages.alter_partition import (
     RequestPartitionData,
     RequestTopicData,
 )
-from tests.coordination.controller.cluster import TOPIC, Cluster
+from tests.coordination.controller.cluster import TOPIC, Cluster, directory
 
 
 def alter(cluster: Cluster, broker: int, *isr: int, topic_id: UUID = TOPIC, **said: Any) -> PartitionData:
@@ -112,3 +113,23 @@ def test_a_broker_of_another_epoch_is_refused_as_a_whole() -> None:
     cluster = three()
     answer = cluster.ask(AlterPartitionRequest(1, 1, []), AlterPartitionResponse)
     assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+
+@pytest.mark.parametrize(("disks", "place"), [((301,), UUID(int=301)), ((301, 302), ANY_DIRECTORY)])
+def test_who_comes_to_be_in_sync_on_a_new_disk_may_lead_before_it_has_said_where(
+    disks: tuple[int, ...], place: UUID
+) -> None:
+    cluster = Cluster(1, 2)
+    cluster.topic((1, 2))
+    cluster.wait(8)
+    cluster.beat(1)
+    cluster.wait(2)
+    cluster.join(2, start=2, log_dirs=[UUID(int=each) for each in disks])
+    assert cluster.led() == (1, (1,))
+    assert cluster.partition().directories == (directory(1), directory(2))
+    assert alter(cluster, 1, 1, 2).isr == (1, 2)
+    assert cluster.partition().directories == (directory(1), place)
+    cluster.wait(8)
+    cluster.beat(2)
+    cluster.wait(4)
+    assert cluster.led() == (2, (2,))

@@ -128,11 +128,11 @@ class ClusterDraft:
         places = {**dict(zip(state.replicas, state.directories, strict=True)), **wanted.directories}
 
         def may_lead(broker: int) -> bool:
-            return broker not in absent and self.active(broker) and self._online(broker, places.get(broker, UNASSIGNED))
+            return broker not in absent and self.active(broker) and self.online(broker, places.get(broker, UNASSIGNED))
 
         return Rules(may_lead, self.min_isr(topic), self.elr, self.new_directory)
 
-    def _online(self, broker: int, directory: UUID) -> bool:
+    def online(self, broker: int, directory: UUID) -> bool:
         """Whether the directory is there, as far as anybody has said."""
         known: Registration = self.registrations[broker]
         if not known.log_dirs or directory in (UNASSIGNED, MIGRATING):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.coordination.controller.draft import ClusterDraft
@@ -49,6 +50,7 @@ def answer_of(draft: ClusterDraft, broker: int, topic: Topic | None, told: Reque
         draft.election(topic),
         isr=tuple(each.broker_id for each in isr),
         leader_recovery_state=told.leader_recovery_state,
+        directories=found_again(draft, state, [each.broker_id for each in isr]),
     )
     after = draft.change(topic, state, wanted) or state
     if after.leader != broker:
@@ -57,6 +59,16 @@ def answer_of(draft: ClusterDraft, broker: int, topic: Topic | None, told: Reque
     return PartitionData(
         state.index, 0, after.leader, after.leader_epoch, after.isr, after.leader_recovery_state, after.partition_epoch
     )
+
+
+def found_again(draft: ClusterDraft, state: PartitionState, isr: Sequence[int]) -> dict[int, UUID]:
+    """Where copies lie that come to be in sync, of which it was known that their directory is gone: their leader says that they are there.
+
+    Else one of them could be the last in sync and not lead, before its broker has said where it is (0106).
+    """
+    known = dict(zip(state.replicas, state.directories, strict=True))
+    come = [each for each in isr if each not in state.isr and not draft.online(each, known[each])]
+    return {each: draft.new_directory(each) for each in come}
 
 
 def in_sync(told: RequestPartitionData) -> Sequence[BrokerState]:
