@@ -5,14 +5,17 @@ The counts themselves are made by `python -m interop.splits`, which tells more, 
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from interop.splits.faults import KINDS, SPLITS, Fault, drawn
 from interop.splits.ledger import Tally, skipped, tally
-from interop.splits.network import CLIENTS, missing
+from interop.splits.network import APART, CLIENTS, missing
 from interop.splits.nodes import CONSTELLATIONS
 from rivals.apache_kafka import ROOT, fetch
 
@@ -47,6 +50,19 @@ def test_a_seed_draws_the_same_again() -> None:
     assert first == again != other
     assert [each.seconds for each in first[:3]] == [3, 8, 3]
     assert all(each.node != each.other for each in first)
+
+
+def test_a_run_ends_when_it_is_asked_to_though_it_is_the_first_of_its_numbers() -> None:
+    if why := missing():
+        pytest.skip(why)
+    waits = "from interop.splits.run import end_at_signals; end_at_signals(); print('ready', flush=True); input()"
+    command = [*APART, sys.executable, "-c", waits]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as outside:
+        assert outside.stdout is not None
+        assert outside.stdout.readline() == b"ready\n"
+        (first,) = Path(f"/proc/{outside.pid}/task/{outside.pid}/children").read_text().split()
+        os.kill(int(first), signal.SIGTERM)
+        assert outside.wait(60) == 128 + signal.SIGTERM
 
 
 @pytest.mark.long
