@@ -51,6 +51,38 @@ def test_what_is_corked_leaves_in_one_piece_when_it_is_let_go(stage: Stage) -> N
     assert server.sent == [channel] * 3
 
 
+@pytest.mark.parametrize("frames", [[b"one"], [b"one", b"two"]])
+def test_who_ends_sending_while_something_is_kept_ends_it_later(stage: Stage, frames: list[bytes]) -> None:
+    server, channel, client = stage.pair()
+    server.selector.cork(channel)
+    for frame in frames:
+        server.selector.send(channel, [frame])
+    server.selector.end_sending(channel)
+    server.selector.uncork(channel)
+    until(lambda: client.frames == frames, server, client)
+    assert not client.gone
+
+
+def test_a_peer_that_sends_no_more_is_told_what_is_kept(stage: Stage) -> None:
+    server, channel, client = stage.pair()
+    server.selector.cork(channel)
+    server.selector.send(channel, [b"kept"])
+    client.selector.end_sending("up")
+    until(lambda: (held := server.selector.channel(channel)) is not None and held.half_closed, server, client)
+    server.selector.uncork(channel)
+    until(lambda: client.frames == [b"kept"] and server.gone, server, client)
+
+
+def test_what_is_kept_goes_with_its_channel(stage: Stage) -> None:
+    server, channel, client = stage.pair()
+    server.selector.cork(channel)
+    server.selector.send(channel, [b"never"])
+    server.selector.close(channel)
+    server.selector.uncork(channel)
+    until(lambda: client.gone, server, client)
+    assert client.frames == []
+
+
 def test_uncorking_what_is_not_corked_or_gone_does_nothing(stage: Stage) -> None:
     server, channel, client = stage.pair()
     server.selector.uncork(channel)

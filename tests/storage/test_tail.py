@@ -12,9 +12,11 @@ from ottla.errors import KafkaError
 from ottla.model import INT64_MAX
 from ottla.network.send_queue import whole_piece
 from ottla.storage.log import Log
+from ottla.storage.log.last_append import last_append
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments import segment as segment_module
 from tests.storage.batches import NOW, append, batch, open_log
+from tests.storage.producing import end, send
 
 
 def check_reads(log: Log) -> None:
@@ -31,6 +33,22 @@ def check_reads(log: Log) -> None:
     ]
     for place in remembered:
         assert place is None or place.written in {b"", os.pread(place.file.fileno(), place.size, place.position)}
+    check_last_append(log)
+
+
+def check_last_append(log: Log) -> None:
+    """What is found at once is what both kinds of readers find, with nothing aborted in it; outside of the log it is nothing."""
+    for offset in range(-1, log.end_offset + 2):
+        for most in (-1, 10, 70, 150, 10_000):
+            found = last_append(log, offset, most)
+            if found is not None:
+                assert log.last_stable_offset == log.end_offset
+                assert log.read(offset, most) == found
+                assert log.read_committed(offset, most) == (found, [])
+
+
+def has_last_append(log: Log, offset: int) -> bool:
+    return last_append(log, offset, 10_000) is not None
 
 
 def test_reads_find_what_a_search_finds_after_appends_rolls_and_truncations(tmp_path: Path) -> None:
@@ -75,6 +93,44 @@ def test_a_small_last_append_is_read_without_the_disk(tmp_path: Path, monkeypatc
     assert both is not None
     assert not both.written
     log.close()
+
+
+def test_the_last_append_is_found_at_once_while_it_is_all_that_there_is(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    assert not has_last_append(log, 0), "there is none"
+    first = append(log, b"a", b"b")
+    assert has_last_append(log, first)
+    assert not has_last_append(log, first + 1), "amid the batch"
+    second = append(log, b"c")
+    assert not has_last_append(log, first), "there is more by now"
+    assert has_last_append(log, second)
+    size = len(batch(b"c"))
+    assert last_append(log, second, size - 1) is None, "there is no room for it"
+    assert last_append(log, second, size) is not None
+    log.advance_start(log.end_offset)
+    assert not has_last_append(log, second), "it was deleted"
+    log.close()
+
+
+def test_nothing_is_found_at_once_where_a_transaction_was_aborted(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    send(log, 8, 0, transactional=True)
+    end(log, 8, commit=True)
+    assert has_last_append(log, append(log, b"a"))
+    send(log, 8, 1, transactional=True)
+    end(log, 8, commit=False)
+    assert not has_last_append(log, append(log, b"a")), "it would have to be looked up"
+    log.close()
+
+
+def test_what_was_found_on_the_disk_is_no_last_append(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    offset = append(log, b"a")
+    log.close()
+    again = open_log(tmp_path / "t-0")
+    assert not has_last_append(again, offset)
+    assert has_last_append(again, append(again, b"b"))
+    again.close()
 
 
 def test_an_append_that_is_taken_back_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

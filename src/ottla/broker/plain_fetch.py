@@ -28,6 +28,7 @@ from ottla.protocol.codec import uuid_of
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest
 from ottla.protocol.schema import Message
 from ottla.records import raw
+from ottla.storage.log.last_append import last_append
 
 FETCH_KEY = 1
 FIRST_VERSION, LAST_VERSION = 12, 18
@@ -294,7 +295,11 @@ class PlainFetch:
         end = want.last_stable_offset if self.committed else log.high_watermark
         if offset != end and (left > 0 or not self.size):
             limit = max(0, min(want.limit, left))
-            if self.committed:
+            if end == log.end_offset:
+                want.records = last_append(log, offset, limit)
+            if want.records is not None:
+                pass  # as most often
+            elif self.committed:
                 want.records, aborted = log.read_committed(offset, limit, min_one=not self.size)
                 if aborted:
                     return False
@@ -361,6 +366,9 @@ class PlainFetch:
         size = 25
         for start, stop, partitions in self.topics:
             size += stop - start + 6 + partitions * ANSWER_BYTES
+        for want in self.wants:
+            if want.records is not None:
+                size += len(want.records.written)
         head = raw.allocate(size)
         out = raw.octets(head)
         view = memoryview(head)
@@ -378,7 +386,11 @@ class PlainFetch:
             for _ in range(partitions):
                 want = self.wants[number]
                 at = self.put_partition(out, at, want)
-                if want.records is not None:
+                if want.records is not None and want.records.written:
+                    written = want.records.written
+                    raw.copy(out, at, raw.pointer(written), 0, len(written))
+                    at += len(written)
+                elif want.records is not None:
                     parts.append(view[cut:at])
                     parts.append(want.records)
                     cut = at

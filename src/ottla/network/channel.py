@@ -40,6 +40,7 @@ class Channel:
         "half_closed",
         "held_bytes",
         "interest",
+        "kept",
         "listener",
         "local",
         "muted",
@@ -72,7 +73,8 @@ class Channel:
         self.deadline: float | None = None
         self.connecting = True
         self.corked = False
-        """Whether frames wait for others that are about to come."""
+        """Whether frames wait for others that are about to come, in `kept`."""
+        self.kept: list[Sequence[Part]] = []
         self.muted = False
         self.stalled = False
         """Whether it waits amid a frame until there is memory for more."""
@@ -172,7 +174,21 @@ class Channel:
         return True
 
     def push(self, parts: Sequence[Part]) -> None:
-        self.outgoing.push(parts)
+        """Have one frame wait: for the socket, or for others while it is corked."""
+        if self.corked:
+            self.kept.append(parts)
+        else:
+            self.outgoing.push(parts)
+
+    def uncork(self) -> Sequence[Part] | None:
+        """Queue what was kept, or give it back, where it is a single frame that may leave at once."""
+        self.corked = False
+        kept, self.kept = self.kept, []
+        if len(kept) == 1 and not self.outgoing and not self.connecting:
+            return kept[0]
+        for parts in kept:
+            self.outgoing.push(parts)
+        return None
 
     def send(self, parts: Sequence[Part]) -> int:
         """Send one frame, where none waits, as far as the socket takes it; return how many frames were completed."""
@@ -196,6 +212,7 @@ class Channel:
     def close(self) -> None:
         """Let go of the socket and of everything queued."""
         self.outgoing.clear()
+        self.kept = []
         self.addresses = []
         self.close_socket()
 

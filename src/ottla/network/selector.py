@@ -122,7 +122,7 @@ class Selector:
     def send(self, channel_id: Hashable, parts: Sequence[Part]) -> None:
         """Queue one frame and send what the socket takes at once."""
         channel = self._channels.get(channel_id)
-        if channel is not None and (channel.outgoing or channel.connecting or channel.corked):
+        if channel is not None and (channel.corked or channel.outgoing or channel.connecting):
             channel.push(parts)
         elif channel is not None:
             self._write_early(channel, parts)
@@ -137,9 +137,9 @@ class Selector:
         """Send what was kept; nothing happens where nothing was."""
         channel = self._channels.get(channel_id)
         if channel is not None and channel.corked:
-            channel.corked = False
-            if channel.outgoing and not channel.connecting:
-                self._write_early(channel)
+            alone = channel.uncork()
+            if alone is not None or (channel.outgoing and not channel.connecting):
+                self._write_early(channel, alone)
 
     def poll(self, timeout: float | None) -> None:
         """Wait up to `timeout` seconds (None: for ever) for something to happen, and do what can be done."""
@@ -220,7 +220,7 @@ class Selector:
         A socket that is closed with something unread in it resets the connection, answers under way included.
         """
         channel = self._channels.get(channel_id)
-        if channel is not None and channel.socket is not None and not channel.outgoing:
+        if channel is not None and channel.socket is not None and not channel.outgoing and not channel.kept:
             channel.end_sending()
             self.unmute(channel_id)
 
@@ -347,7 +347,7 @@ class Selector:
         unfinished = channel.splitter.unfinished()
         if unfinished:
             self._drop(channel, self.disconnected, f"the peer closed the connection when {unfinished}")
-        elif channel.outgoing:
+        elif channel.outgoing or channel.kept:
             channel.half_closed = True
             self._update(channel)
         else:
