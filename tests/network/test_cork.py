@@ -124,7 +124,8 @@ def test_a_small_frame_leaves_alone_and_what_is_not_taken_waits(room: int, tmp_p
     (tmp_path / "log").write_bytes(b"0123456789")
     queue, sock = SendQueue(), Counting(room)
     with (tmp_path / "log").open("rb") as file:
-        completed = queue.send_alone(sock, [b"a", FileSlice(file, 2, 5), FileSlice(file, 9, 0), memoryview(b"bc"), b""])  # type: ignore[arg-type]
+        parts = [b"a", FileSlice(file, 2, 5), FileSlice(file, 9, 0), memoryview(b"bc"), b""]
+        completed = queue.send_alone(sock, [parts])  # type: ignore[arg-type]
     whole = framed(b"a23456bc")
     assert completed == (1 if room >= len(whole) else 0)
     assert queue.queued_bytes == len(whole) - len(sock.data)
@@ -134,9 +135,23 @@ def test_a_small_frame_leaves_alone_and_what_is_not_taken_waits(room: int, tmp_p
     assert not queue
 
 
+@pytest.mark.parametrize("room", [0, 1, 4, 5, 8, 9, 10, 13, 14, 99])
+def test_small_frames_leave_together_and_each_is_counted_once(room: int) -> None:
+    queue, sock = SendQueue(), Counting(room)
+    frames = [[b"a"], [], [b"b", b"c"]]
+    completed = queue.send_alone(sock, frames)  # type: ignore[arg-type]
+    whole = framed(b"a", b"", b"bc")
+    assert completed == sum(room >= end for end in (5, 9, 15))
+    assert queue.queued_bytes == len(whole) - len(sock.data)
+    sock.room = 99
+    assert queue.write_to(sock, 1 << 20) == 3 - completed  # type: ignore[arg-type]
+    assert sock.data == whole
+    assert not queue
+
+
 def test_a_frame_that_is_not_small_does_not_leave_alone() -> None:
     queue, sock = SendQueue(), Counting()
-    assert queue.send_alone(sock, [b"a", bytes(SMALL_BYTES)]) == -1  # type: ignore[arg-type]
+    assert queue.send_alone(sock, [[b"a", bytes(SMALL_BYTES)]]) == -1  # type: ignore[arg-type]
     assert (sock.calls, bool(queue)) == (0, False)
 
 

@@ -17,7 +17,7 @@ from ottla.network.listener import Listener
 from ottla.network.poller import READ, WRITE
 from ottla.network.refusal import NobodyThere
 from ottla.network.resolver import Address
-from ottla.network.send_queue import SendQueue
+from ottla.network.send_queue import Frames, SendQueue
 
 READ_BYTES_PER_TURN = 1024 * 1024
 WRITE_BYTES_PER_TURN = 4 * 1024 * 1024
@@ -180,22 +180,23 @@ class Channel:
         else:
             self.outgoing.push(parts)
 
-    def uncork(self) -> Sequence[Part] | None:
-        """Queue what was kept, or give it back, where it is a single frame that may leave at once."""
+    def uncork(self) -> Frames:
+        """Keep no more; the frames that were kept, where they may leave at once, else they are queued."""
         self.corked = False
         kept, self.kept = self.kept, []
-        if len(kept) == 1 and not self.outgoing and not self.connecting:
-            return kept[0]
+        if not self.outgoing and not self.connecting:
+            return kept
         for parts in kept:
             self.outgoing.push(parts)
-        return None
+        return ()
 
-    def send(self, parts: Sequence[Part]) -> int:
-        """Send one frame, where none waits, as far as the socket takes it; return how many frames were completed."""
-        completed = self.outgoing.send_alone(self.open_socket, parts)
+    def send(self, frames: Frames) -> int:
+        """Send frames, where none waits, as far as the socket takes them; return how many were completed."""
+        completed = self.outgoing.send_alone(self.open_socket, frames)
         if completed >= 0:
             return completed
-        self.push(parts)
+        for parts in frames:
+            self.push(parts)
         return self.write()
 
     def write(self) -> int:

@@ -19,6 +19,7 @@ from ottla.network.listener import Listener
 from ottla.network.memory_budget import CAREFUL_BYTES, SMALL_BYTES, UNLIMITED, MemoryBudget
 from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
 from ottla.network.resolver import Address, numeric, resolve
+from ottla.network.send_queue import Frames
 
 SCRATCH_BYTES = 256 * 1024
 NEWCOMERS_PER_TURN = 1
@@ -125,7 +126,7 @@ class Selector:
         if channel is not None and (channel.corked or channel.outgoing or channel.connecting):
             channel.push(parts)
         elif channel is not None:
-            self._write_early(channel, parts)
+            self._write_early(channel, (parts,))
 
     def cork(self, channel_id: Hashable) -> None:
         """Keep what is sent until `uncork`: several small frames then leave in one call. Not where some wait already."""
@@ -137,9 +138,9 @@ class Selector:
         """Send what was kept; nothing happens where nothing was."""
         channel = self._channels.get(channel_id)
         if channel is not None and channel.corked:
-            alone = channel.uncork()
-            if alone is not None or (channel.outgoing and not channel.connecting):
-                self._write_early(channel, alone)
+            frames = channel.uncork()
+            if not channel.connecting and (frames or channel.outgoing):
+                self._write_early(channel, frames)
 
     def poll(self, timeout: float | None) -> None:
         """Wait up to `timeout` seconds (None: for ever) for something to happen, and do what can be done."""
@@ -353,19 +354,18 @@ class Selector:
         else:
             self._drop(channel, self.disconnected, "")
 
-    def _write_early(self, channel: Channel, parts: Sequence[Part] | None = None) -> None:
-        """Send outside of `poll`, which tells the outcome the next time: a frame, or what waits."""
-        self._write(channel, self._sent_early if self._tells_early else [], self._failed_early, parts)
+    def _write_early(self, channel: Channel, frames: Frames) -> None:
+        """Send outside of `poll`, which tells the outcome the next time."""
+        self._write(channel, self._sent_early if self._tells_early else [], self._failed_early, frames)
 
-    def _write(
-        self, channel: Channel, sent: list[Hashable], failed: dict[Hashable, str], parts: Sequence[Part] | None = None
-    ) -> None:
+    def _write(self, channel: Channel, sent: list[Hashable], failed: dict[Hashable, str], frames: Frames = ()) -> None:
+        """Send these frames, or what waits."""
         try:
-            frames = channel.write() if parts is None else channel.send(parts)
+            completed = channel.send(frames) if frames else channel.write()
         except OSError as error:
             self._drop(channel, failed, reason_of(error))
             return
-        sent.extend([channel.channel_id] * frames)
+        sent.extend([channel.channel_id] * completed)
         if channel.half_closed and not channel.outgoing:
             self._drop(channel, failed, "")
         else:

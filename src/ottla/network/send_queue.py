@@ -15,6 +15,8 @@ from typing import NoReturn, TypeGuard
 
 from ottla.model import FileSlice, Part, size_of
 
+Frames = Sequence[Sequence[Part]]
+"""Each as its pieces."""
 PREFIX = struct.Struct(">i")
 MSG_MORE: int = getattr(socket, "MSG_MORE", 0)
 GATHER_PARTS = 64
@@ -48,28 +50,38 @@ class SendQueue:
         self._parts.append(None)
         self.queued_bytes += size + 4
 
-    def send_alone(self, sock: socket.socket, parts: Sequence[Part]) -> int:
-        """Send a small frame that nothing waits before, in one piece; how many frames were completed, -1 where it is not small.
+    def send_alone(self, sock: socket.socket, frames: Frames) -> int:
+        """Send small frames that nothing waits before, in one piece; how many were completed, -1 where they are not small.
 
         What most answers are: joining a few bytes costs less than a queue of them. What the socket does not take is queued.
         """
         assert not self
         size = 0
-        for part in parts:
-            size += len(part)
+        for parts in frames:
+            for part in parts:
+                size += len(part)
         if size > SMALL_BYTES:
             return -1
-        body = b"".join([whole_piece(part) if isinstance(part, FileSlice) else part for part in parts if len(part)])
-        frame = PREFIX.pack(len(body)) + body
+        whole = [framed(parts) for parts in frames]
+        data = whole[0] if len(whole) == 1 else b"".join(whole)
         try:
-            sent = sock.send(frame)
+            sent = sock.send(data)
         except BlockingIOError:
             sent = 0
-        if sent == len(frame):
-            return 1
-        self._parts.extend((memoryview(frame)[sent:], None))
-        self.queued_bytes += len(frame) - sent
-        return 0
+        return len(whole) if sent == len(data) else self._queue_rest(whole, sent)
+
+    def _queue_rest(self, frames: Sequence[bytes], sent: int) -> int:
+        """Queue what the socket did not take; how many frames it took."""
+        completed = 0
+        for frame in frames:
+            if sent >= len(frame):
+                completed += 1
+                sent -= len(frame)
+            else:
+                self._parts.extend((memoryview(frame)[sent:], None))
+                self.queued_bytes += len(frame) - sent
+                sent = 0
+        return completed
 
     def clear(self) -> None:
         """Let go of everything, files included."""
@@ -143,6 +155,12 @@ class SendQueue:
             self._sendfile = False
             return by_copy(sock, part)
         return sent or file_ended(part)
+
+
+def framed(parts: Sequence[Part]) -> bytes:
+    """A frame with its length, in one piece."""
+    body = b"".join([whole_piece(part) if isinstance(part, FileSlice) else part for part in parts if len(part)])
+    return PREFIX.pack(len(body)) + body
 
 
 def is_big(part: Part | None) -> TypeGuard[FileSlice]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any, cast
 
 from ottla.errors import ConfigError, ProtocolError
@@ -18,7 +18,7 @@ from ottla.network.frame_buffers import FrameBuffers
 from ottla.network.frames import NewcomerSplitter
 from ottla.network.poller import READ, WRITE
 from ottla.network.refusal import Refusal
-from ottla.network.send_queue import SendQueue, piece_of_file
+from ottla.network.send_queue import Frames, SendQueue, piece_of_file
 from ottla.network.tls_context import TlsContexts
 from ottla.network.tls_reasons import CLIENT_HUNG_UP, HUNG_UP, client_reason, handshake_reason, stream_reason
 
@@ -54,7 +54,7 @@ class TlsSendQueue(SendQueue):
         """Have the frames that another queue has, which has sent none of them."""
         self._parts, self.queued_bytes = queue._parts, queue.queued_bytes
 
-    def send_alone(self, sock: socket.socket, parts: Sequence[Part]) -> int:
+    def send_alone(self, sock: socket.socket, frames: Frames) -> int:
         """Never: all goes through the cipher."""
         return -1
 
