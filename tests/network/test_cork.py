@@ -124,7 +124,7 @@ def test_a_small_frame_leaves_alone_and_what_is_not_taken_waits(room: int, tmp_p
     (tmp_path / "log").write_bytes(b"0123456789")
     queue, sock = SendQueue(), Counting(room)
     with (tmp_path / "log").open("rb") as file:
-        parts = [b"a", FileSlice(file, 2, 5), FileSlice(file, 9, 0), memoryview(b"bc"), b""]
+        parts: list[Any] = [b"a", FileSlice(file, 2, 5), FileSlice(file, 9, 0), memoryview(b"bc"), b""]
         completed = queue.send_alone(sock, [parts])  # type: ignore[arg-type]
     whole = framed(b"a23456bc")
     assert completed == (1 if room >= len(whole) else 0)
