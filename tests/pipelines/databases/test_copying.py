@@ -28,6 +28,7 @@ ROWS = pa.RecordBatch.from_pydict(
         "exact": pa.array([Decimal("1.25"), None, Decimal("-0.01"), Decimal("0.00")], pa.decimal128(10, 2)),
     }
 )
+ONE_NUMBER = pa.schema([("n", pa.int64())])
 
 
 @pytest.mark.parametrize("block_bytes", [1, 1 << 22])
@@ -46,6 +47,34 @@ def test_what_went_in_comes_out(sql: Sql, monkeypatch: pytest.MonkeyPatch, block
 def test_a_query_without_rows_gives_none(sql: Sql) -> None:
     with psycopg.connect(sql.url) as connection:
         assert list(copy_out(connection, "select 1 where false", (), pa.schema([("n", pa.int64())]))) == []
+
+
+@pytest.mark.parametrize("wrong_at", [1, 2, 50_000, 99_999])
+def test_a_query_that_fails_on_its_way_is_told_and_the_connection_goes_on(sql: Sql, wrong_at: int) -> None:
+    with psycopg.connect(sql.url, options=SETTINGS, autocommit=True) as connection:
+        with pytest.raises(psycopg.errors.DivisionByZero, match="division by zero"), connection.transaction():
+            list(copy_out(connection, f"select 1 / (n - {wrong_at}) from generate_series(1, 100000) n", (), ONE_NUMBER))
+        assert connection.execute("select 1").fetchone() == (1,)
+
+
+def test_a_query_of_which_somebody_takes_the_first_rows_alone_leaves_a_connection_that_goes_on(
+    sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "BLOCK_BYTES", 1000)
+    with psycopg.connect(sql.url, options=SETTINGS, autocommit=True) as connection:
+        rows = copy_out(connection, "select n from generate_series(1, 1000000) n", (), ONE_NUMBER)
+        assert next(rows).column(0)[0].as_py() == 1
+        rows.close()  # type: ignore[attr-defined]
+        assert connection.execute("select 1").fetchone() == (1,)
+
+
+def test_a_server_that_ends_the_connection_on_its_way_is_told(sql: Sql) -> None:
+    end = "case when n = 90000 then pg_terminate_backend(pg_backend_pid())::int else n end"
+    with (
+        psycopg.connect(sql.url, options=SETTINGS, autocommit=True) as connection,
+        pytest.raises(psycopg.OperationalError),
+    ):
+        list(copy_out(connection, f"select {end} from generate_series(1, 100000) n", (), ONE_NUMBER))
 
 
 def test_a_value_that_arrow_has_not_is_told(sql: Sql) -> None:

@@ -12,7 +12,8 @@ from pyspark.logger import PySparkLogger
 
 import ottla.spark
 from ottla.pipelines.file.reading import read_text
-from ottla.pipelines.manager.session import LOGGERS, hush, session_for
+from ottla.pipelines.manager.session import LOGGERS, hush, needed_by_workers, session_for
+from ottla.pipelines.sources import SOURCES, Source
 
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 TEXT = """
@@ -60,3 +61,25 @@ def test_checkpoints_are_written_without_a_process_for_each_look_at_a_file(
 def test_what_the_file_says_of_spark_counts(asked: dict[str, str], tmp_path: Path) -> None:
     session_for(read_text(TEXT.replace("SETTINGS", f"{MANAGER}: mine").encode(), "p.yaml", tmp_path, {}))
     assert asked[MANAGER] == "mine"
+
+
+DATABASE = """
+settings: {bootstrap.servers: "localhost:9092"}
+pipelines:
+  p: {source: {type: database, url: "sqlite:///a.db", table: t, incrementing: id}, sink: {type: topic, topic: t}}
+"""
+
+
+def test_workers_are_forked_from_a_python_that_has_loaded_what_reads_a_database(tmp_path: Path) -> None:
+    needed = list(needed_by_workers(read_text(DATABASE.encode(), "p.yaml", tmp_path, {})))
+    assert "ottla.pipelines.sources.database.model" in needed
+    assert list(needed_by_workers(read_text(TEXT.replace("SETTINGS", "").encode(), "p.yaml", tmp_path, {}))) == []
+
+
+def test_connectors_of_other_packages_are_not_loaded_before_a_fork(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Theirs(Source): ...
+
+    monkeypatch.setitem(SOURCES, "theirs", Theirs)
+    assert list(needed_by_workers(read_text(DATABASE.encode(), "p.yaml", tmp_path, {}))) == []

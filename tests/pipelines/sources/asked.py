@@ -29,9 +29,7 @@ class Asked:
         """A reader as Spark makes it, with the folder as the pipeline's and its file's."""
         around = Surroundings(folder=self.folder, home=self.folder, resolve=Secrets(secrets, self.folder).resolve)
         feed, columns = source.feed(around)
-        self._readers.append(
-            FeedReader(feed, Spool(self.folder / SPOOL, to_arrow_schema(columns, timezone="UTC")), feed.most)
-        )
+        self._readers.append(FeedReader(feed, Spool(self.folder / SPOOL, to_arrow_schema(columns, timezone="UTC"))))
         return self._readers[-1]
 
     def stop(self) -> None:

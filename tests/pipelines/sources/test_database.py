@@ -488,6 +488,34 @@ def test_the_next_batch_is_fetched_while_a_full_one_is_on_its_way(either: Either
     assert ids(asked.next(reader)) == [3]
 
 
+def test_a_batch_has_the_portions_that_were_there_when_it_began_also_when_it_is_done_again(
+    either: Either, asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ottla.pipelines.sources.database.model.PORTION", 2)
+    either.run(*insert(*range(1, 10)))
+    way = source(either.url, **BY_ID, **{"batch.max.rows": 7})
+    reader = asked.reader(way)
+    first = ids(asked.next(reader))
+    eventually(lambda: len(list((tmp_path / "spool").glob("*.arrows"))) >= len(first) // 2 + 2)
+    reader.prepareForTriggerAvailableNow()  # in the thread of the fetches, after those that are there
+    second = ids(asked.next(reader))
+    assert 2 < len(second) <= 6
+    either.run("delete from orders where id <= 6")
+    assert ids(asked.again(asked.reader(way))) == second
+    assert first + second + ids(asked.all(reader)) == list(range(1, 10))
+
+
+def test_a_batch_whose_rows_were_in_one_file_as_they_once_were_is_done_again(either: Either, asked: Asked) -> None:
+    either.run(*insert(1, 2))
+    reader = asked.reader(source(either.url, **BY_ID))
+    asked.next(reader)
+    (name,) = asked.log[-1].pop("files")
+    asked.log[-1]["file"] = name
+    assert ids(asked.again(reader)) == [1, 2]
+    either.run(*insert(3))
+    assert ids(asked.next(reader)) == [3]
+
+
 def test_what_was_fetched_ahead_by_a_query_that_ended_is_neither_lost_nor_read_twice(
     either: Either, asked: Asked, tmp_path: Path
 ) -> None:

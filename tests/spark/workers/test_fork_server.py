@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from ottla.spark.workers import fork_client
+from ottla.spark.workers import fork_client, worker_python
 from ottla.spark.workers.fork_server import fits
 from ottla.spark.workers.worker_python import start_fork_server
 from tests.patience import eventually
@@ -32,7 +32,9 @@ time.sleep(60)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return start_fork_server(tmp_path_factory.mktemp("server"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker_python, "loaded_too", {"mailbox", "nothing_of_this_name"})
+        return start_fork_server(tmp_path_factory.mktemp("server"))
 
 
 @pytest.fixture
@@ -75,6 +77,12 @@ def test_it_has_its_own_arguments_environment_folder_and_streams_and_need_not_lo
     }
     assert path[:2] == [str(modules), str(modules)]
     assert next(one for one in sys.path if "site-packages" in one) in path
+
+
+def test_what_was_asked_for_besides_is_loaded_and_what_cannot_be_is_left_out(server: Path, modules: Path) -> None:
+    (modules / "looks.py").write_text("import sys\nprint('mailbox' in sys.modules)")
+    with begun(server, modules, "-m", "looks") as process:
+        assert process.communicate(timeout=30)[0] == "True\n"
 
 
 def test_where_no_server_is_or_it_does_not_suit_python_is_begun_anew(server: Path, modules: Path) -> None:

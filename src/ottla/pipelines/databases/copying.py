@@ -127,13 +127,38 @@ def copy_out(connection: Any, query: str, values: Sequence[Any], schema: pa.Sche
     asked = ClientCursor(connection).mogrify(query, values)  # a COPY has no parameters
     with connection.cursor() as cursor, cursor.copy(f"copy ({asked}) to stdout (format csv)") as copy:
         text = bytearray()
-        for line in copy:
+        for line in lines_of(copy, connection.pgconn):
             text += line
             if len(text) > BLOCK_BYTES:
                 yield rows_of(bytes(text), schema)
                 text.clear()
         if text:
             yield rows_of(bytes(text), schema)
+
+
+def lines_of(copy: Any, pgconn: Any) -> Iterator[Any]:
+    """The lines of a COPY: where psycopg would look for each anew, those that have come with it are taken from libpq itself."""
+    while line := copy.read():
+        yield line
+        while True:
+            size, more = pgconn.get_copy_data(1)
+            if size <= 0:
+                break
+            yield more
+        if size < 0:  # the end, which psycopg sees only where it has asked itself
+            check_end(pgconn)
+            return
+
+
+def check_end(pgconn: Any) -> None:
+    """Have the connection done with a COPY that has given out all; the error that ended it is raised."""
+    from psycopg.errors import error_from_result
+    from psycopg.pq import ExecStatus
+
+    results = list(iter(pgconn.get_result, None))
+    for result in results:
+        if result.status != ExecStatus.COMMAND_OK:
+            raise error_from_result(result)
 
 
 def rows_of(lines: bytes, schema: pa.Schema) -> pa.RecordBatch:

@@ -19,6 +19,8 @@ class Feed(Protocol):
 
     most: int
     """The most rows of a batch."""
+    portion: int
+    """The most rows that it is asked for at once: a batch has several portions where it goes ahead."""
     goes_ahead: bool
     """Whether it may be asked for more before it is told that what it gave is in the sink."""
 
@@ -26,7 +28,7 @@ class Feed(Protocol):
         """Write the rows after `position`, None being the beginning, and say how far they go; none where there are none."""
 
     def settle(self, position: Position | None) -> None:
-        """All rows up to here are in the sink."""
+        """All rows up to here are in the sink; not told to one that goes ahead."""
 
     def freeze(self) -> None:
         """From now on only what is there now counts."""

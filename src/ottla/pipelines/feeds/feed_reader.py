@@ -1,13 +1,15 @@
 """A feed as a stream of Spark: which rows each micro-batch has.
 
 Lives in one process of the driver. Spark asks for the next batch when the one before is in the sink, and only then are its rows
-forgotten and the source told. Where a batch is full, the next is fetched meanwhile, if the feed can (`ahead`).
+forgotten and the source told. Where there is more, it is fetched meanwhile, if the feed can (`ahead`): the next batch is all that
+is there by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -30,17 +32,28 @@ class FeedOffset:
     number: int = 0
     """Of the batch that ends here."""
     position: Position | None = None
-    file: str | None = None
-    """Where its rows are; None where it has none."""
+    files: tuple[str, ...] = ()
+    """Where its rows are, in their order."""
     rest: tuple[str, ...] = ()
     """Files with rows up to the same position, which are the next batches."""
 
+    @property
+    def place(self) -> FeedOffset:
+        """Where it is, whatever rows came before."""
+        return FeedOffset(self.number, self.position)
+
     def to_dict(self) -> dict[str, Any]:
-        return {"number": self.number, "position": self.position, "file": self.file, "rest": list(self.rest)}
+        return {
+            "number": self.number,
+            "position": self.position,
+            "files": list(self.files),
+            "rest": list(self.rest),
+        }
 
     @classmethod
     def from_dict(cls, known: dict[str, Any]) -> FeedOffset:
-        return cls(known["number"], known["position"], known["file"], tuple(known["rest"]))
+        files = known["files"] if "files" in known else [known["file"]] if known["file"] else []  # once it was one
+        return cls(known["number"], known["position"], tuple(files), tuple(known["rest"]))
 
 
 class Fetched(NamedTuple):
@@ -49,15 +62,19 @@ class Fetched(NamedTuple):
     offset: FeedOffset | None
     """How far its rows go; None where nothing is new."""
     is_full: bool = False
-    """Whether these are all rows that a batch may have, so that there will be more."""
+    """Whether these are all rows that it is asked for at once, so that there will be more."""
 
 
 class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets and tasks of a streaming query."""
 
-    def __init__(self, feed: Feed, spool: Spool, most: int = MOST_ROWS) -> None:
-        self.feed, self.spool, self.most = feed, spool, most
-        self._ahead: Ahead[FeedOffset, Fetched] = Ahead()
+    def __init__(self, feed: Feed, spool: Spool) -> None:
+        self.feed, self.spool = feed, spool
+
+    @cached_property
+    def _ahead(self) -> Ahead[FeedOffset, Fetched]:
+        """Made when it is first needed: tasks are given a copy of a reader that has asked for nothing."""
+        return Ahead(self.fetch, self.following, max(1, self.feed.most // self.feed.portion))
 
     def initialOffset(self) -> dict[str, Any]:
         return FeedOffset().to_dict()
@@ -76,18 +93,16 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             before = FeedOffset.from_dict(start)
             self.spool.forget(before.number)
             if before.rest:
-                return replace(before, number=before.number + 1, file=before.rest[0], rest=before.rest[1:]).to_dict()
-            self._ahead.call(self.feed.settle, before.position)
-            after, is_full = self._ahead.take(before, self.fetch)
-            if after is None:
-                return start
-            if is_full and self.feed.goes_ahead:
-                self._ahead.begin(after, self.fetch)
-            return after.to_dict()
+                return replace(before, number=before.number + 1, files=before.rest[:1], rest=before.rest[1:]).to_dict()
+            if not self.feed.goes_ahead:
+                self._ahead.call(self.feed.settle, before.position)
+            found = self._ahead.take(before.place)
+            after = joined(one.offset for one in found if one.offset is not None)
+            return start if after is None else after.to_dict()
 
     def fetch(self, before: FeedOffset) -> Fetched:
         """The rows after `before`, kept in files; in the feed's thread."""
-        files = self.spool.begin(before.number + 1, self.most)
+        files = self.spool.begin(before.number + 1, self.feed.portion)
         try:
             position = self.feed.poll(before.position, files.write)
             names = files.finish()
@@ -96,16 +111,31 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise
         if not names:
             return Fetched(None if position == before.position else FeedOffset(before.number + 1, position))
-        after = FeedOffset(before.number + 1, position, names[0], tuple(names[1:]))
+        after = FeedOffset(before.number + 1, position, tuple(names[:1]), tuple(names[1:]))
         return Fetched(after, files.is_full and not after.rest)
 
+    def following(self, found: Fetched) -> FeedOffset | None:
+        """From where more may be fetched already."""
+        if found.offset is None or not found.is_full or not self.feed.goes_ahead:
+            return None
+        return found.offset.place
+
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        file = FeedOffset.from_dict(end).file
-        return [] if file is None else [InputPartition(file)]
+        files = FeedOffset.from_dict(end).files
+        return [InputPartition(files)] if files else []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         with plainly():
-            yield from self.spool.read(str(partition.value))
+            for name in partition.value:
+                yield from self.spool.read(name)
 
     def stop(self) -> None:
         self._ahead.end(self.feed.close)
+
+
+def joined(offsets: Iterable[FeedOffset]) -> FeedOffset | None:
+    """One batch of the rows up to each, which come one after the other; None where there is nothing."""
+    all_of_them = list(offsets)
+    if not all_of_them:
+        return None
+    return replace(all_of_them[-1], files=tuple(name for one in all_of_them for name in one.files))

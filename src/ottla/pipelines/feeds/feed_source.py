@@ -37,7 +37,7 @@ class FeedSource(DataSource):
         return self.columns
 
     def streamReader(self, schema: StructType) -> FeedReader:
-        return FeedReader(self.feed, Spool(self.folder, to_arrow_schema(schema, timezone="UTC")), self.feed.most)
+        return FeedReader(self.feed, Spool(self.folder, to_arrow_schema(schema, timezone="UTC")))
 
 
 def stream_of(spark: SparkSession, name: str, feed: Feed, columns: StructType, home: Path) -> DataFrame:

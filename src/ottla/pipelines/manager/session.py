@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +16,13 @@ from pyspark.sql import SparkSession
 import ottla.spark
 from ottla.errors import ConfigError
 from ottla.pipelines.file.reading import Read
+from ottla.pipelines.sinks import SINKS
+from ottla.pipelines.sinks.database import DatabaseSink
+from ottla.pipelines.sinks.http import HttpSink
+from ottla.pipelines.sources import SOURCES
+from ottla.pipelines.sources.fed import FedSource
 from ottla.pipelines.surroundings import text_of
+from ottla.spark.workers.worker_python import loaded_too
 
 QUIET = {"spark.log.level": "OFF"}
 """What fails is told in a sentence; Spark would tell it in a hundred lines."""
@@ -24,6 +31,8 @@ CHECKPOINTS = {
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
     "FileSystemBasedCheckpointFileManager",
 }
+FEEDS = "ottla.pipelines.feeds.feed_source"
+DRIVERS = ("psycopg", "pymysql")
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """With these Spark's Python side writes each error that it raises, all of Java's trace included, to standard error."""
 
@@ -43,6 +52,7 @@ def session_for(reads: Sequence[Read], master: str | None = None) -> SparkSessio
     chosen = given.pop("master", "local[*]")
     hush()
     let_workers_import(str(read.folder) for read in reads)
+    loaded_too.update(needed_by_workers(reads))
     settings |= given
     named = {name.replace(".", "__"): value for name, value in settings.items()}
     spark = ottla.spark.session("ottla pipelines", master or chosen, **named)
@@ -50,6 +60,20 @@ def session_for(reads: Sequence[Read], master: str | None = None) -> SparkSessio
     if server is not None:  # where Java ends first, it would write a traceback to standard error
         server.handle_error = lambda request, address: None
     return spark
+
+
+def needed_by_workers(reads: Iterable[Read]) -> Iterator[str]:
+    """Modules that each process which reads or writes rows would load for itself; of drivers those that this one has loaded.
+
+    None where other packages bring connectors, which are loaded with ours: what they begin is not to be forked.
+    """
+    if any(not kind.__module__.startswith("ottla.") for kind in (*SOURCES.values(), *SINKS.values())):
+        return
+    for read in reads:
+        parts = (read.model.source, *read.model.inputs.values(), read.model.sink)
+        for part in parts:
+            if isinstance(part, FedSource | DatabaseSink | HttpSink):
+                yield from (FEEDS, type(part).__module__, *(name for name in DRIVERS if name in sys.modules))
 
 
 def hush() -> None:

@@ -65,7 +65,8 @@ class PollingFeed:
     goes_ahead = False  # an address is asked when its rows are wanted
 
     def __init__(self, source: PollingSource, columns: StructType) -> None:
-        self.source, self.columns, self.most = source, columns, MOST_ROWS
+        self.source, self.columns = source, columns
+        self.most = self.portion = MOST_ROWS
 
     def poll(self, position: Position | None, write: Write) -> Position | None:
         rows, after = self.source.poll(None if position is None else position["at"])

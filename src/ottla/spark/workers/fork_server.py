@@ -3,7 +3,7 @@
     Spark ──► fork_client ──arguments, environment, stdin, stdout, stderr──► fork_server ──fork──► worker_daemon, source runner …
 
 Spark starts a process for each thing that it asks of Python, some six in a query's first seconds, and each would load pyspark, pandas,
-pyarrow and Ottla anew: one to two seconds of a core. Here they are loaded once, while Java starts. The server ends when the
+pyarrow and Ottla anew: one to two seconds of a core. Here they are loaded once, while Java starts, and what its arguments name. The server ends when the
 process that started it does; what it has become ends as ever, when Spark closes its stdin or its socket.
 
 The rule: nothing that is loaded here has a thread, and what a fork would give to all alike (numpy's chance) is made anew after it.
@@ -192,8 +192,8 @@ def main() -> None:
     asked = {os.path.abspath(path) for path in asked_paths(os.environ)}
     begin = 0 if sys.flags.safe_path else 1
     paths = [path for path in sys.path[begin:] if os.path.abspath(path) not in asked]
-    for name in LOADED:
-        with suppress(ImportError):  # another Spark has it elsewhere
+    for name in (*LOADED, *sys.argv[2:]):
+        with suppress(Exception):  # another Spark has it elsewhere; who needs what cannot be loaded says so
             importlib.import_module(name)
     gc.collect()
     gc.freeze()

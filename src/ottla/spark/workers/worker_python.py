@@ -25,6 +25,8 @@ from ottla.spark.workers import fork_client
 
 CLIENT = fork_client.__file__
 SEED = "PYTHONHASHSEED"
+loaded_too: set[str] = set()
+"""Modules that the fork server loads besides its own: what tasks of a program on top of this one need, named before its session starts."""
 
 SCRIPT = """\
 #!/bin/sh
@@ -82,7 +84,7 @@ def start_fork_server(home: Path) -> Path:
         listener.bind(str(place))
         listener.listen(64)
         process = subprocess.Popen(
-            [sys.executable, "-m", "ottla.spark.workers.fork_server", str(listener.fileno())],
+            [sys.executable, "-m", "ottla.spark.workers.fork_server", str(listener.fileno()), *sorted(loaded_too)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=[listener.fileno()],

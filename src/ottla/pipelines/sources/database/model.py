@@ -17,6 +17,9 @@ from ottla.pipelines.sources.database.table_feed import TableFeed
 from ottla.pipelines.sources.fed import FedSource, not_beside
 from ottla.pipelines.surroundings import Surroundings
 
+PORTION = 50_000
+"""Rows that are fetched at once."""
+
 
 class DatabaseSource(FedSource):
     """The rows of a table, in the order of a growing column; new ones, and changed ones where a time says so, as they come."""
@@ -35,8 +38,8 @@ class DatabaseSource(FedSource):
     timestamp_delay_interval_ms: int = Field(default=1000, ge=0, alias="timestamp.delay.interval.ms")
     """How old a row's time must be before it is read: rows that are committed later with the same time or an earlier one are
     not lost as long as they come within it."""
-    batch_max_rows: int = Field(default=100_000, ge=1, alias="batch.max.rows")
-    """The most rows that are fetched at once."""
+    batch_max_rows: int = Field(default=500_000, ge=1, alias="batch.max.rows")
+    """The most rows of a batch; they are fetched in portions of 50,000, and a batch has those that were there when it began."""
     validate_non_null: bool = Field(default=True, alias="validate.non.null")
     """Whether to refuse columns of position that may be null: rows that have none there are never found."""
     db_timezone: str = Field(default="UTC", alias="db.timezone")
@@ -92,8 +95,10 @@ class DatabaseSource(FedSource):
             timestamp=self.timestamp,
             time_type=time_type,
             delay_ms=self.timestamp_delay_interval_ms,
-            most=self.batch_max_rows,
+            most=min(self.batch_max_rows, PORTION),
             zone=self.db_timezone,
         )
         polled.check(table, self.validate_non_null)
-        return TableFeed(database, polled), not_beside(f"table {table.name}", polled.table.schema())
+        return TableFeed(database, polled, self.batch_max_rows), not_beside(
+            f"table {table.name}", polled.table.schema()
+        )

@@ -27,8 +27,9 @@ class TableFeed:
 
     goes_ahead = True
 
-    def __init__(self, database: Database, polled: Polled) -> None:
-        self.database, self.polled, self.most = database, polled, polled.most
+    def __init__(self, database: Database, polled: Polled, most: int) -> None:
+        self.database, self.polled = database, polled
+        self.most, self.portion = most, polled.most
         self.dialect = DIALECTS[database.kind]
         self.writers = Writers()
         self._connection: Any = None

@@ -66,7 +66,8 @@ class ChangeFeed:
     goes_ahead = False  # it reads from where the slot stands, which is moved when rows are in the sink
 
     def __init__(self, slot: Slot, envelope: Envelope, home: Path, most: int) -> None:
-        self.slot, self.envelope, self.home, self.most = slot, envelope, home, most
+        self.slot, self.envelope, self.home = slot, envelope, home
+        self.most = self.portion = most
         self._connection: Any = None
         self._is_frozen = False
         self._end: int | None = None
