@@ -18,6 +18,7 @@ from ottla.coordination.cluster.node_records import (
     RegisterControllerRecord,
     UnregisterBrokerRecord,
 )
+from ottla.coordination.cluster.records import PartitionChangeRecord, PartitionRecord, TopicRecord
 from ottla.coordination.controller.events import Activated, BrokerGone
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.assign_replicas_to_dirs import (
@@ -385,3 +386,25 @@ def test_where_all_directories_are_gone_somebody_may_have_the_partition_begin_an
     answer = cluster.ask(asked, ElectLeadersResponse)
     assert [each.error_code for each in answer.replica_election_results[0].partition_result] == [0]
     assert cluster.led() == (1, (1,))
+
+
+DISKS = [directory(2), directory(3)]
+
+
+@pytest.mark.parametrize(("min_isr", "leads"), [(2, 3), (1, -1)])
+def test_where_who_was_elected_loses_its_disk_before_others_have_followed_it_the_next_one_leads_that_had_everything(
+    min_isr: int, leads: int
+) -> None:
+    """Where one in sync is enough, it may have acknowledged what nobody else has."""
+    cluster = Cluster(1, 2, 3, min_isr=min_isr)
+    cluster.write([TopicRecord("t", TOPIC), PartitionRecord(0, TOPIC, [2, 3], [], leader=-1, directories=DISKS)])
+    cluster.write([PartitionChangeRecord(0, TOPIC, last_known_elr=[2, 3])])
+    cluster.wait(20)
+    for broker in (2, 3):
+        assert not cluster.register(broker, start=2).error_code
+    cluster.beat(2)
+    assert (cluster.led(), cluster.partition().leader_recovery_state) == ((2, (2,)), 1)
+    cluster.wait(20)
+    assert not cluster.register(2, start=3, log_dirs=[UUID(int=301)]).error_code
+    cluster.beat(3)
+    assert cluster.partition().leader == leads

@@ -104,7 +104,7 @@ def partition_change(
         leader_recovery_state=recovery(state, wanted, elected.unclean),
         directories=None if directories == state.directories else directories,
         eligible_leader_replicas=other(without(elr, copies.isr), state.elr),
-        last_known_elr=last_known(state, copies, elr, heirs, elected),
+        last_known_elr=last_known(state, copies, elr, heirs, elected, rules),
     )
     return None if record == PartitionChangeRecord(state.index, topic_id) else record
 
@@ -181,11 +181,18 @@ def recovery(state: PartitionState, wanted: Wanted, unclean: bool) -> int:
 
 
 def last_known(
-    state: PartitionState, copies: Copies, elr: tuple[int, ...], heirs: tuple[int, ...], elected: Elected
+    state: PartitionState,
+    copies: Copies,
+    elr: tuple[int, ...],
+    heirs: tuple[int, ...],
+    elected: Elected,
+    rules: Rules,
 ) -> tuple[int, ...] | None:
     """The heirs, for as long as they may be needed; None where that is known."""
-    if elected.unclean:
+    if elected.unclean and (not rules.elr or len(copies.isr) >= rules.min_isr):
         heirs = ()  # From now on it is what the one has that was elected.
+    elif elected.unclean:
+        heirs = without(heirs, copies.isr)  # It acknowledges nothing by itself: they have as much as it has.
     elif elected.leader != NO_LEADER:
         heirs = without(heirs, {*copies.isr, *elr})
     return other(heirs, state.last_known_elr)
