@@ -89,7 +89,7 @@ def check(
     if not fault and level and metadata_version < NEEDS.get(name, 0):
         fault = f"it needs {METADATA_VERSION} {NEEDS[name]}, and that is at {metadata_version}: raise it first"
     if fault:
-        raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, f"Invalid update version {level} for feature {name}. {fault}")
+        raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, f"{name}={level}: {fault}")
     if name == METADATA_VERSION and level < features.get(name, 0):
         why = (
             "Metadata of later versions would be lost: a downgrade that loses nothing is not possible from there."
@@ -107,7 +107,7 @@ def level_fault(name: str, level: int, possible: Mapping[str, Levels] = SUPPORTE
     if level < 0:
         return f"level {level} does not exist: levels begin at 0"
     if levels is None:
-        return "this broker knows no such feature"
+        return f"this broker knows no such feature; there are {', '.join(possible)}"
     # Level 0 removes a feature, where it may be missing.
     if not levels.first <= level <= levels.last:
         return f"this broker has levels {levels.first} to {levels.last}, not {level}"
