@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.pipelines.manager.fingerprint import Fingerprint, change, state_of
+from ottla.pipelines.manager.fingerprint import Fingerprint, change, fingerprint_of, state_of
 
 PLAN = """\
 Project [minute#12, revenue#13]
@@ -33,3 +33,31 @@ def test_another_source_and_other_state_are_told_and_nothing_else_is() -> None:
     told = "its state was kept by Aggregate [x] and would be by nothing"
     assert change(before, Fingerprint("topic a")) == told
     assert Fingerprint.from_json(before.to_json()) == before
+
+
+def windowed(line: str) -> str:
+    return f"~Aggregate [window#6-T10000ms], [count(1) AS c#4L]\n+- ~{line}\n   +- ~Filter (amount#7 > 60000000)"
+
+
+CUT = "precisetimestampconversion(at#2-T10000ms, TimestampType, LongType) - 0) % {0}) + {0}"
+MINUTE = windowed(f"Project [named_struct(start, {CUT.format(60000000)}) AS window#6-T10000ms, at#2]")
+FIVE_MINUTES = windowed(f"Project [named_struct(start, {CUT.format(300000000)}) AS window#6-T10000ms, at#2]")
+HOPPING = windowed(f"Expand [[named_struct(start, {CUT.format(60000000)} + 300000000)], at#12345678]")
+SESSION = windowed(
+    "Project [named_struct(start, precisetimestampconversion(cast(at#2 + cast(5 minutes as interval) as timestamp)))]"
+)
+
+
+def test_windows_are_told_apart_by_their_length_which_the_aggregation_does_not_name() -> None:
+    found = [fingerprint_of("topic a", plan) for plan in (MINUTE, FIVE_MINUTES, HOPPING, SESSION)]
+    assert [one.windows for one in found] == [("60 s",), ("300 s",), ("300 s every 60 s",), ("5 minutes",)]
+    told = "its state was kept by windows of 60 s and would be by windows of 300 s every 60 s"
+    assert change(found[0], found[2]) == told
+    assert change(Fingerprint.from_json(found[0].to_json()), found[0]) is None
+
+
+def test_a_checkpoint_from_before_windows_were_written_down_goes_on() -> None:
+    now = fingerprint_of("topic a", MINUTE)
+    known = now.to_json()
+    del known["windows"]
+    assert change(Fingerprint.from_json(known), now) is None

@@ -229,6 +229,46 @@ def test_changes_of_an_aggregation_are_written_and_other_keys_of_its_state_are_r
     assert "its state was kept by Aggregate [a]" in told
 
 
+def test_windows_of_another_length_and_state_of_other_types_are_refused_with_the_ways_on(
+    folder: Folder, topics: Topics
+) -> None:
+    source, out = topics.create("in"), f"{topics.prefix}-out"
+    topics.send(source, '{"at": "2026-05-01T10:00:00Z", "n": 1}')
+
+    def by(length: str, kind: str) -> dict[str, Any]:
+        window = f"window(at, '{length}')"
+        sql = f"select {window}.start as at, sum(n) as n from input group by {window}"
+        return {
+            "source": topic(source, valueFormat="json", valueSchema=f"at timestamp, n {kind}"),
+            "transforms": [{"sql": sql, "watermark": {"column": "at", "delay": "10 seconds"}}],
+            "sink": topic(out),
+            "outputMode": "update",
+        }
+
+    assert folder.run(p=by("1 minute", "double"))
+    (told,) = mistakes(folder, p=by("5 minutes", "double"))
+    assert "its state was kept by windows of 60 s and would be by windows of 300 s; take the change back, or" in told
+    topics.send(source, '{"at": "2026-05-01T10:00:01Z", "n": 2}')
+    assert not folder.run(p=by("1 minute", "decimal(10,2)"))
+    failed = folder.told[-1]
+    assert (
+        "its state was kept with the value (sum double) and would be with (sum decimal(20,2)" in failed.facts["reason"]
+    )
+    assert "begin anew under another name" in failed.facts["reason"]
+    assert folder.events("p").count("failed") == 1
+    assert folder.run(p=by("1 minute", "double"))
+    assert json.loads(committed(topics.servers, out)[-1].value)["n"] == 3
+
+
+def test_a_distinct_that_never_ends_is_told_before_anything_runs(folder: Folder, topics: Topics) -> None:
+    source = topics.create("in")
+    (told,) = mistakes(
+        folder,
+        p={"source": topic(source), "transforms": [{"sql": "select distinct value from input"}], "sink": topic(source)},
+    )
+    assert "never knows that a row is done without a watermark" in told
+
+
 def test_a_pipeline_runs_on_until_it_is_stopped(folder: Folder, topics: Topics) -> None:
     source, out = topics.create("in"), f"{topics.prefix}-out"
     manager = folder.manager(once=False, p={"source": topic(source), "sink": topic(out), "trigger": "100 milliseconds"})

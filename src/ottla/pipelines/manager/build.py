@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from ottla.errors import ConfigError, OttlaError
 from ottla.pipelines.file.reading import Read, checkpoints_of
 from ottla.pipelines.manager.bad_rows import Letters
-from ottla.pipelines.manager.fingerprint import Fingerprint, state_of
+from ottla.pipelines.manager.fingerprint import Fingerprint, fingerprint_of, state_of
 from ottla.pipelines.manager.reasons import reason_of
 from ottla.pipelines.place import KeyMistake, Mistake, PipelineFileError, Place
 from ottla.pipelines.rows import TOPIC, without_failed
@@ -81,7 +81,7 @@ def build(read: Read, spark: SparkSession, start: str | None = None) -> Built:
         check_output_mode(frame, model.output_mode)
         model.sink.check(frame, around)
     plan = str(cast(Any, frame)._jdf.queryExecution().analyzed().toString())
-    return Built(read, around, frame, steps, letters.all(), Fingerprint(identity_of(read), state_of(plan)))
+    return Built(read, around, frame, steps, letters.all(), fingerprint_of(identity_of(read), plan))
 
 
 def identity_of(read: Read) -> str:
@@ -93,7 +93,7 @@ def identity_of(read: Read) -> str:
 def check_output_mode(frame: DataFrame, mode: str) -> None:
     """What Spark would refuse when the query is started."""
     plan = str(cast(Any, frame)._jdf.queryExecution().analyzed().toString())
-    aggregates = any(one.startswith("Aggregate") for one in state_of(plan))
+    aggregates = any(one.startswith(("Aggregate", "Distinct")) for one in state_of(plan))
     if mode == "append" and aggregates and "EventTimeWatermark" not in plan:
         raise ConfigError(
             "an aggregation never knows that a row is done without a watermark; give the sql step a watermark, or the "

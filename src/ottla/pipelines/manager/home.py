@@ -112,8 +112,10 @@ class Home:
         if self.is_new or known is None:
             return None
         what = change(Fingerprint.from_json(known), now)
-        if what is None:
-            return None
+        return None if what is None else self.cannot_go_on(what)
+
+    def cannot_go_on(self, what: str) -> str:
+        """That `what` was changed and does not fit what is here, and the ways on."""
         return (
             f"pipeline {self.name!r} was changed so that it cannot go on where it was: {what}; take the change back, or "
             f"begin anew under another name (what was begun stays in {self.folder})"

@@ -21,6 +21,7 @@ from ottla.pipelines.manager.facts import Facts
 from ottla.pipelines.manager.home import Home
 from ottla.pipelines.manager.life import HELD, Life, State
 from ottla.pipelines.manager.news import News, Report
+from ottla.pipelines.manager.outgrown import outgrown
 from ottla.pipelines.manager.progress import OBSERVED
 from ottla.pipelines.manager.reasons import reason_of
 from ottla.pipelines.sinks import Sink
@@ -191,6 +192,10 @@ class Runner:
         return bool(told)
 
     def _failed(self, error: BaseException, now: float) -> None:
+        what = outgrown(error)
+        if what is not None:
+            self.refuse(self.home.cannot_go_on(what))
+            return
         self._end_queries()
         self.life = self.life.failed(self._hidden(error), now)
         again = round(self.life.start_at - now, 1) if self.life.state is State.WAITING else None
