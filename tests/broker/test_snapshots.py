@@ -109,11 +109,25 @@ def test_ids_configs_features_and_producer_ids_are_in_a_snapshot(tmp_path: Path)
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-1], lambda data: b"", lambda data: data[:200] + b"x" + data[201:]]
 )
-def test_a_broken_snapshot_costs_a_longer_read(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_a_broken_snapshot_costs_a_longer_read(
+    tmp_path: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
     expected = busy(tmp_path, 60)
     newest = folder(tmp_path) / find_snapshots(folder(tmp_path))[0].file_name
     newest.write_bytes(damage(newest.read_bytes()))
     assert names(tmp_path) == sorted(expected)
+    assert f"{newest} is not whole: " in caplog.text
+    assert "; the snapshot before it is read, and more of the log" in caplog.text
+
+
+def test_of_a_broken_snapshot_before_which_there_is_none_nothing_else_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = Log.open(tmp_path / "__cluster_metadata-0", LogConfig(), now_ms=0)
+    (log.directory / SnapshotId(0, 0).file_name).write_bytes(b"torn")
+    snapshots.Snapshots(1, VOTER, durable=False).load(log, 0)
+    assert "; the log is read from its beginning" in caplog.text
+    assert "the snapshot before it" not in caplog.text
 
 
 def test_without_a_whole_snapshot_and_the_whole_log_the_start_says_so(tmp_path: Path) -> None:

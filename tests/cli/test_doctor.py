@@ -518,3 +518,15 @@ def test_colours_are_left_out_where_none_are_wanted(
     monkeypatch.setenv("NO_COLOR", no_color)
     main(["doctor", "--bootstrap-server", f"127.0.0.1:{free_port()}"])
     assert ("\x1b[" in capsys.readouterr().out) is coloured
+
+
+def test_two_directories_that_go_by_one_id_are_told_as_no_broker_starts_with_both(
+    run: Run, data: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    shutil.copy(data / "meta.properties", copy)
+    told = [each["seen"] for each in run(*AWAY, "--data-dir", data, "--data-dir", copy)[1]["data"]]
+    assert len([each for each in told if f"has the directory.id of {data}, as a copy of it has" in each]) == 1
+    told = [each["seen"] for each in run(*AWAY, "--data-dir", data, "--data-dir", data)[1]["data"]]
+    assert not any("directory.id" in each for each in told)

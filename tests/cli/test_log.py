@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from pathlib import Path
 
@@ -37,6 +38,16 @@ def test_a_whole_directory_is_verified_in_one_line_and_status_0(data: Path) -> N
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith(f"{data}: whole; 2 partitions, 2 segments, ")
     assert done.out.count("\n") == 1
+
+
+def test_a_directory_that_goes_by_the_id_of_another_is_a_fault(data: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    shutil.copy(data / "meta.properties", copy)
+    verified = ottla("log", "verify", data, copy)
+    assert verified.status == 1
+    assert f"{copy}/meta.properties: has the directory.id of {data}, as a copy of it has" in verified.out
+    assert ottla("log", "verify", copy).status == 0
 
 
 def test_records_are_dumped_with_kafkas_names(data: Path) -> None:

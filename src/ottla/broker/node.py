@@ -394,7 +394,7 @@ class BrokerNode:
             )
 
     def _open_metadata(self) -> Runtime[ClusterMetadata]:
-        self.directory.ensure_whole(METADATA_PARTITION)
+        self.directory.ensure_whole(METADATA_PARTITION, is_copy=self._given.joins and not self._given.combines)
         # Where a controller has the log in the same directory, this half of the node has a copy for as long as it runs.
         open_log = self.directory.open_passing_log if self._given.combines else self.directory.open_log
         opened = open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())

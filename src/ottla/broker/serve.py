@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.broker.settings.config import BrokerConfig
 from ottla.compiled import warn_if_uncompiled
+from ottla.errors import KafkaError, OttlaError
 from ottla.settings_class import changed
 from ottla.uncollected import uncollected
 
@@ -94,7 +95,15 @@ def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
 
 
 def make_server(config: BrokerConfig) -> Serves:
-    """What the settings say that it is; of the other nothing is loaded."""
+    """What the settings say that it is; of the other nothing is loaded. OttlaError where its directory does not let it start."""
+    try:
+        return made(config)
+    except KafkaError as error:
+        raise OttlaError(error.reason) from error  # the code is for clients
+
+
+def made(config: BrokerConfig) -> Serves:
+    """As the settings say."""
     if config.controls:
         from ottla.broker.controller_server import ControllerServer
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ottla.errors import ConfigError, CorruptRecordError
+from ottla.errors import CorruptRecordError
 from ottla.kafka_id import text_of
 from ottla.model import INT64_MAX, TopicPartition
 from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
@@ -22,7 +22,10 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.batches.damage import Damage, damage_of, survey
 from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, sound_walk
+from ottla.storage.directory.meta_properties import FILE_NAME as META
+from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
+from ottla.storage.directory.whole_state import ensure_alone
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.kind import kind_of
@@ -43,7 +46,6 @@ from ottla.storage.segments.log_folder import (
     write_topic_id,
 )
 from ottla.storage.segments.succession import note_nothing
-from ottla.storage.state_log.check import START_OVER, voter_count
 
 METADATA_TOPIC = "__cluster_metadata"
 NOTHING = b"\x01\x14\x00\x00"
@@ -148,7 +150,7 @@ def of_log(folder: PartitionFolder) -> Iterator[Repair]:
         found = list(found_in(path, Bounds(below, epochs, gaps=not folder.is_metadata), state))
         damages = [damage for damage, _ in found]
         if damages and folder.is_metadata:
-            ensure_alone(folder, damages[0])
+            ensure_alone(folder.folder, MetaProperties.parse(folder.directory / META).node_id, damages[0])
         end = known_end(folder, damages[-1]) if damages and below == INT64_MAX else 0
         endings = [damage for damage, unsure in found if unsure]
         for damage, unsure in found:
@@ -162,14 +164,6 @@ def of_log(folder: PartitionFolder) -> Iterator[Repair]:
     if last < folder.flushed():
         fault = f"{paths[-1]}: the log ends at offset {last}, and was on the disk up to {folder.flushed()}"
         yield Repair(folder.partition, fault, "go on from there", lambda: drop_recovery_point(folder))
-
-
-def ensure_alone(folder: PartitionFolder, damage: Damage) -> None:
-    """ConfigError where others vote: a node that has nothing where they have records would never hear of it."""
-    if voter_count(folder.folder) > 1:
-        raise ConfigError(
-            f"{damage}; other nodes have these records: restore {folder.folder} from a backup, or {START_OVER}"
-        )
 
 
 def with_the_first() -> None:

@@ -197,7 +197,7 @@ class QuorumLog:
         if first is None and start:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
-                f"the log in {self.directory} begins at offset {start}, and no snapshot stands for what was before: restore the directory from a backup, or {START_OVER}",
+                f"the log in {self.directory} begins at offset {start}, and no snapshot stands for what was before: restore the directory from a backup, or, where others vote, {START_OVER}",
             )
         for older in found:
             if older.offset < start:
@@ -228,7 +228,7 @@ class QuorumLog:
         except (CorruptRecordError, OSError) as error:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
-                f"{self.directory / first.file_name} cannot be read ({error}), and stands for all before offset {first.offset}: restore the directory from a backup, or {START_OVER}",
+                f"{self.directory / first.file_name} cannot be read ({error}), and stands for all before offset {first.offset}: restore the directory from a backup, or, where others vote, {START_OVER}",
             ) from error
 
     def _note_from(self, offset: int) -> None:

@@ -9,7 +9,7 @@ make the same state. A crash between any two steps leaves files that the next sn
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.storage.log import Log
@@ -39,13 +39,12 @@ class Snapshots:
     def load(self, log: Log, now_ms: int) -> tuple[list[bytes], int]:
         """The values of the newest whole snapshot, and the offset from which the log goes on."""
         broken = []
-        for snapshot in find_snapshots(log.directory):
-            if snapshot.offset < log.start_offset:
-                break
+        found = [each for each in find_snapshots(log.directory) if each.offset >= log.start_offset]
+        for number, snapshot in enumerate(found):
             try:
                 state = read_state(log.directory, snapshot)
             except (CorruptRecordError, OSError) as error:
-                logger.error("%s; the snapshot before it is read, and more of the log", error)
+                logger.error("%s; %s", error, in_its_place(log, found[number + 1 :]))
                 broken.append(snapshot.file_name)
                 continue
             self._state_bytes = sum(map(len, state.values))
@@ -107,6 +106,13 @@ class Snapshots:
         log.retain(now_ms)
         for old in present[KEPT:]:
             (log.directory / old.file_name).unlink()
+
+
+def in_its_place(log: Log, older: Sequence[SnapshotId]) -> str:
+    """What is read instead of a snapshot that is broken."""
+    if older:
+        return "the snapshot before it is read, and more of the log"
+    return "there is none before it" if log.start_offset else "the log is read from its beginning"
 
 
 def bytes_from(log: Log, offset: int) -> int:

@@ -83,21 +83,22 @@ def java_of_spark() -> int | str | None:
 
 def look_at_data(paths: Sequence[Path], metadata: Path | None, *, thorough: bool) -> Iterator[DataFacts]:
     """Data directories of a broker, of which one, or `metadata`, has the cluster's metadata; nothing is changed, and a broker may be at work."""
-    from ottla.cli.storage.log import holders_of_metadata
+    from ottla.cli.storage.log import holders_of_metadata, twins_of
 
-    told_by = holders_of_metadata([*paths, *([] if metadata is None else [metadata])])
+    told_by, twins = holders_of_metadata([*paths, *([] if metadata is None else [metadata])]), twins_of(paths)
     for path in paths:
         # What a person has named is told of, not one that tells ids of topics anyway.
         words = str(metadata) if metadata is not None else str(told_by[0]) if told_by and path not in told_by else ""
-        yield facts_of(path, told_by, thorough=thorough)._replace(metadata=words)
+        yield facts_of(path, told_by, twins.get(path), thorough=thorough)._replace(metadata=words)
 
 
-def facts_of(path: Path, told_by: Sequence[Path], *, thorough: bool) -> DataFacts:
+def facts_of(path: Path, told_by: Sequence[Path], twin: Path | None, *, thorough: bool) -> DataFacts:
     """One of them, by those that have the cluster's metadata."""
     from ottla.cli.storage.log import inspection_at
 
     try:
         inspection = inspection_at(path, told_by)
+        inspection.twin = twin
         disk = shutil.disk_usage(path)
         if thorough:
             checks = inspection.run(lambda size: None)

@@ -108,6 +108,9 @@ def verify(paths: tuple[Path, ...], metadata: Path | None, deep_iteration: bool,
     """
     told_by = holders_of_metadata([*paths, *([] if metadata is None else [metadata])])
     found = [inspection_of(path, told_by) for path in paths]
+    twins = twins_of([each.path for each in found if each.whole])
+    for each in found:
+        each.twin = twins.get(each.path)
     faults = 0
     with progress_bar(sum(inspection.size_bytes for inspection in found)) as (progress, say):
         for inspection in found:
@@ -208,6 +211,13 @@ def inspection_at(path: Path, metadata: Sequence[Path] = ()) -> Inspection:
         with suppress(OSError):  # which is told where that file is looked at
             found.topic_ids = topic_ids_in(path if path in metadata or not metadata else metadata[0])
     return found
+
+
+def twins_of(paths: Sequence[Path]) -> dict[Path, Path]:
+    """Those of several data directories that go by the id of another one, and which that is."""
+    from ottla.storage.inspection import twins_in
+
+    return twins_in(paths)
 
 
 def files_of(paths: Iterable[Path]) -> Iterator[Path]:

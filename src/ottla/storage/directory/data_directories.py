@@ -291,8 +291,8 @@ class DataDirectories:
                 faults.append(error)
         raise faults[0]
 
-    def ensure_whole(self, partition: TopicPartition) -> None:
-        self.main.ensure_whole(partition)
+    def ensure_whole(self, partition: TopicPartition, *, is_copy: bool = False) -> None:
+        self.main.ensure_whole(partition, is_copy=is_copy)
 
     def begin_anew(self, partitions: Sequence[TopicPartition]) -> None:
         for each in self._online:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
+from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.kafka_id import id_of
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError, remedy
@@ -30,6 +30,7 @@ from ottla.storage.directory.offset_checkpoints import OffsetCheckpoints
 from ottla.storage.directory.owner import says_whose
 from ottla.storage.directory.room import ensure_room
 from ottla.storage.directory.unusable import UnusableError
+from ottla.storage.directory.whole_state import ensure_whole
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
 from ottla.storage.files.durable import can_sync_file_system, replace_file, sync_file_system, sync_path
 from ottla.storage.files.storage_error import is_fatal, storage_error
@@ -39,13 +40,11 @@ from ottla.storage.segments.log_folder import (
     DELETED_NAME,
     bytes_from,
     has_segments,
-    holds_state,
     partition_of,
     read_topic_id,
     set_aside,
     write_topic_id,
 )
-from ottla.storage.state_log.check import START_OVER, damage_in, voter_count
 
 LOG = logging.getLogger(__name__)
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
@@ -289,30 +288,11 @@ class DataDirectory:
         """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
         ensure_room(self.path, folders)
 
-    def ensure_whole(self, partition: TopicPartition) -> None:
-        """ConfigError where the log of a state is missing or damaged, on which all other partitions depend.
-
-        It is read before anything is opened, so that nothing is cut off.
-        """
-        folder, others = self.folder(partition), self.logs().keys() - {partition}
-        point = self._checkpoints.recovery_points.get(partition, 0)
-        try:
-            held = holds_state(folder)
-            damage = damage_in(folder, point) if held or (not others and folder.is_dir()) else None
-        except OSError as error:
-            raise ConfigError(
-                f"the broker does not start, as {folder} cannot be read ({error}): restore it from a backup; where others vote, {START_OVER}"
-            ) from error
-        if others and not held:
-            raise ConfigError(
-                f"{folder} is missing or empty, while {self.path} holds {min(others)} and {len(others) - 1} more: restore "
-                f"it from a backup, or choose another data directory; where others vote, {START_OVER}; nothing was changed"
-            )
-        if damage is not None:
-            way = START_OVER if voter_count(folder) > 1 else remedy(folder)
-            raise ConfigError(
-                f"the broker does not start, and nothing was changed: {damage}; restore {folder} from a backup, or {way}"
-            )
+    def ensure_whole(self, partition: TopicPartition, *, is_copy: bool = False) -> None:
+        """ConfigError where the log of a state is missing or damaged, on which all other partitions depend; one may be a copy of others'."""
+        others, point = self.logs().keys() - {partition}, self._checkpoints.recovery_points.get(partition, 0)
+        if not ensure_whole(self.folder(partition), others, point, self.meta.node_id, is_copy=is_copy):
+            self.forget([partition])
 
     def begin_anew(self, partitions: Sequence[TopicPartition]) -> None:
         """Before topics are made: forget what checkpoints tell of earlier ones of these names, of which nothing is left.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from collections.abc import Callable
@@ -64,6 +65,10 @@ class MetaProperties(Struct, frozen=True):
     def ensure_formatted(cls, directory: Path) -> None:
         """ConfigError where a directory does not say yet of which cluster it is."""
         if not (directory / FILE_NAME).exists():
+            if directory.is_dir():
+                ensure_empty(directory)
+            elif os.path.lexists(directory):
+                raise ConfigError(f"data directory {directory} is no folder: move it away or choose another")
             raise ConfigError(
                 f"{directory} has no {FILE_NAME}, so it is not known of which cluster it is: format it with "
                 "`ottla storage format -t CLUSTER_ID -c FILE`, with --no-initial-controllers where it is a controller that others let in, also "

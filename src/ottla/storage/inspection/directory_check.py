@@ -6,7 +6,7 @@ import fcntl
 import os
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +20,7 @@ from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN
 from ottla.storage.directory.data_directory import CLEANER_OFFSETS
 from ottla.storage.directory.directory_lock import FILE_NAME as LOCK_NAME
 from ottla.storage.directory.meta_properties import FILE_NAME as META
+from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets
 from ottla.storage.inspection.fault import Fault, Note
@@ -32,6 +33,10 @@ T = TypeVar("T")
 NONE: Mapping[TopicPartition, int] = {}
 NAMELESS = (
     "is missing, and no broker starts on a directory of logs that does not say whose it is: restore it from a backup"
+)
+TWIN = (
+    "as a copy of it has, and no broker starts with both in its log.dirs: take one of the two out, or move the meta.properties of the copy "
+    "away if its partitions are not needed"
 )
 FLOCK = "hhxxxxqqi4x"
 """Linux's `struct flock`: type, whence, start, length, process."""
@@ -47,6 +52,8 @@ class Inspection(Struct):
     live: bool
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
     """What the cluster's metadata say of topics, as far as somebody has read it."""
+    twin: Path | None = None
+    """Another directory that goes by the same id."""
 
     @property
     def size_bytes(self) -> int:
@@ -114,7 +121,10 @@ class Inspection(Struct):
                 check.faults.append(unreadable(path, error))
         if self.folders and not (self.path / META).exists():
             check.notes.append(Note(self.path / META, NAMELESS))
-        if not check.faults and not self.live:
+        own_faults = bool(check.faults)
+        if self.twin is not None:
+            check.faults.append(Fault(self.path / META, f"has the directory.id of {self.twin}, {TWIN}"))
+        if not own_faults and not self.live:
             check.faults += lost_records(self.path / RECOVERY_POINTS, ends)
             self._note_gone(check)
         return check
@@ -197,6 +207,20 @@ def find(path: Path) -> Inspection:
             f"{path} holds no logs: name a data directory (with meta.properties) or a partition's folder (with .log files)"
         )
     return Inspection(path, folders, True, is_live(path))
+
+
+def twins_in(paths: Sequence[Path]) -> dict[Path, Path]:
+    """Those of several data directories that go by the id of one that comes before, and which that is."""
+    first: dict[str, Path] = {}
+    found = {}
+    for path in paths:
+        try:
+            id_ = MetaProperties.parse(path / META).directory_id
+        except (OSError, ConfigError):
+            continue  # which is told
+        if id_ and not first.setdefault(id_, path).samefile(path):
+            found[path] = first[id_]
+    return found
 
 
 def is_live(directory: Path) -> bool:

@@ -12,21 +12,24 @@ from pathlib import Path
 from struct import Struct
 
 from ottla.errors import CorruptRecordError
-from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, MAGIC, iter_headers, parse_header, verify
+from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, MAGIC, parse_header
 from ottla.records.crc32c import crc32c
 from ottla.storage.batches.damage import Damage, survey
 from ottla.storage.batches.scan import scan
 from ottla.storage.batches.sound_walk import Bounds, Found
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.segments.log_folder import LOG_NAME
+from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES
 from ottla.storage.state_log.snapshot import Kind, control_of
 
 START_OVER = (
     "take this node out of the voters, empty its directory, and add it again: the others have what is missing here"
 )
 """What helps a voter that is one of several."""
-VOTER_COUNT = Struct(">hB")
-"""How the record of the voters begins: version, count + 1."""
+VOTERS = Struct(">hBi")
+"""How the record of the voters begins: version, count + 1, the first one's number."""
+LEADER_CHANGE, LEADER = 2, Struct(">hiB")
+"""Kind of the record with which one begins to lead, and how that begins: version, the leader's number, count of voters + 1."""
 
 
 def damage_in(folder: Path, recovery_point: int) -> Damage | None:
@@ -55,29 +58,39 @@ def damage_in(folder: Path, recovery_point: int) -> Damage | None:
     return None
 
 
-def voter_count(folder: Path) -> int:
-    """How many keep the metadata in a folder, as far as it can be read; 0 where nothing tells.
+def fetch_anew(folder: Path) -> str:
+    """What helps a broker that only has a copy."""
+    return f"move {folder} away, and the broker fetches the metadata anew from the controllers"
 
-    Where there are others they have what is damaged here, and what a person would put in its place they have not.
+
+def others_vote(folder: Path, node_id: int) -> bool:
+    """Whether anybody but this node keeps the metadata in a folder, as far as it can be read.
+
+    Who does has what is damaged here, and has not what a person would put in its place. Where nothing whole tells who votes it is a
+    controller's log, as a node that is alone has a snapshot that does; and a copy of it where nothing was promised.
     """
-    count = 0
+    count, one = 0, node_id
+    for kind, value in quorum_in(folder):
+        if kind == Kind.VOTERS and len(value) >= VOTERS.size:
+            _, following, one = VOTERS.unpack_from(value)
+            count = following - 1
+        elif kind == LEADER_CHANGE and len(value) >= LEADER.size:
+            _, one, following = LEADER.unpack_from(value)
+            count = following - 1
+    if not count:
+        return not (folder / PROMISES).exists()
+    return count > 1 or one != node_id
+
+
+def quorum_in(folder: Path) -> Iterator[tuple[int, bytes]]:
+    """What is said of the quorum in a folder, by kinds of control records, behind damage as well."""
     for path in [*sorted(folder.glob("*.checkpoint")), *sorted(folder.glob("*.log"))]:
         data = path.read_bytes() if path.is_file() else b""
-        for voters in voters_in(data):
-            count = VOTER_COUNT.unpack_from(voters)[1] - 1
-    return count
-
-
-def voters_in(data: bytes) -> Iterator[bytes]:
-    """The records that say who the voters are, up to the first damage."""
-    try:
-        for position, header in iter_headers(data):
-            verify(data, position, header)
-            for kind, value in control_of(data, position, header):
-                if kind == Kind.VOTERS and value is not None and len(value) >= VOTER_COUNT.size:
-                    yield value
-    except CorruptRecordError:
-        return
+        if not data:
+            continue
+        for found in survey(OpenFile(path, read=True), path, len(data), 0, Bounds()):
+            if isinstance(found, Found):
+                yield from ((kind, value or b"") for kind, value in control_of(data, found.position, found.header))
 
 
 def whole_end(file: OpenFile, offset: int, size: int) -> int | None:

@@ -40,7 +40,8 @@ def read_quorum_state(directory: Path) -> QuorumState | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
-        raise forgotten(f"{path} cannot be read ({error!r})") from None
+        fault = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+        raise forgotten(f"{path} cannot be read ({fault})") from None
 
 
 def forgotten(what: str) -> CorruptRecordError:

@@ -161,7 +161,15 @@ def read_state(directory: Path, snapshot: SnapshotId) -> State:
 
 
 def state_in(data: bytes, name: str) -> State:
-    """What the bytes of a snapshot say; CorruptRecordError where they are not whole."""
+    """What the bytes of a snapshot say; CorruptRecordError, which names the file, where they are not whole."""
+    try:
+        return parsed(data)
+    except CorruptRecordError as error:
+        raise CorruptRecordError(f"{name} is not whole: {error}") from error
+
+
+def parsed(data: bytes) -> State:
+    """As its batches say."""
     control: list[tuple[int, bytes | None] | None] = []
     quorum = Quorum()
     end = 0
@@ -173,7 +181,7 @@ def state_in(data: bytes, name: str) -> State:
         control.append(pairs[0] if pairs else None)
     first, last = (control[0], control[-1]) if control else (None, None)
     if end != len(data) or first is None or first[0] != Kind.HEADER or last is None or last[0] != Kind.FOOTER:
-        raise CorruptRecordError(f"{name} is not whole: {end} of {len(data)} bytes are batches")
+        raise CorruptRecordError(f"{end} of {len(data)} bytes are batches")
     columns = decode(data)
     values = [columns.value(row) or b"" for row in range(columns.count)]
     return State(values, time_of(first[1] or b""), quorum)

@@ -1,0 +1,235 @@
+"""A directory of a node that is a broker alone, or a controller alone, and is damaged: one sentence, or the node does without what others have."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from ottla.broker.serve import make_server
+from ottla.client.consumer import Consumer
+from ottla.client.producer import Producer
+from ottla.errors import KafkaError, OttlaError
+from ottla.model import TopicPartition
+from ottla.storage.batches.damage import OutOfServiceError
+from ottla.storage.state_log.check import START_OVER
+from tests.broker.cluster_nodes import Begun, BrokerPlace
+from tests.broker.quorum_nodes import Place, new_hosts
+from tests.cli.conftest import ottla
+
+METADATA = "__cluster_metadata-0"
+pytestmark = pytest.mark.xdist_group("damaged roles")
+
+
+class Cluster:
+    """A controller and a broker whose directories are whole, and copies of them to be damaged."""
+
+    def __init__(self, folder: Path) -> None:
+        hosts = new_hosts(2)
+        self.controller = Place(folder, 1, hosts[0])
+        self.controller.format([self.controller.voter])
+        self.broker = BrokerPlace(folder, 2, hosts[1], [self.controller])
+        with self.controller.serving():
+            self._fill()
+        for place in (self.controller, self.broker):
+            place.data.rename(self.whole(place))
+
+    def _fill(self) -> None:
+        begun = Begun(self.broker)
+        try:
+            begun.wait()
+            with Producer(bootstrap_servers=self.broker.address) as producer:
+                for number in range(5):
+                    producer.send("t", b"%d" % number).result(30)
+        finally:
+            begun.close()
+
+    def whole(self, place: Place) -> Path:
+        return place.data.with_name(f"{place.data.name}-whole")
+
+    def take_up(self) -> None:
+        """Both directories, as they were left."""
+        for place in (self.controller, self.broker):
+            if place.data.is_dir():
+                shutil.rmtree(place.data)
+            place.data.unlink(missing_ok=True)
+            shutil.copytree(self.whole(place), place.data)
+
+    def read(self) -> list[bytes | None]:
+        """What a client finds in the topic once the broker is let in."""
+        partition, found = TopicPartition("t", 0), list[bytes | None]()
+        with Consumer(bootstrap_servers=self.broker.address) as consumer:
+            consumer.assign([partition])
+            consumer.seek_to_beginning(partition)
+            while len(found) < 5:
+                found += [each.value for each in consumer.poll(1)]
+        return found
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    return Cluster(tmp_path_factory.mktemp("roles"))
+
+
+@pytest.fixture
+def cluster(filled: Cluster) -> Cluster:
+    filled.take_up()
+    return filled
+
+
+def newest(place: Place, pattern: str) -> Path:
+    return max((place.data / METADATA).glob(pattern))
+
+
+def as_folder(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.mkdir()
+
+
+def flip(place: Place) -> None:
+    path = newest(place, "*.log")
+    data = bytearray(path.read_bytes())
+    data[70] ^= 1
+    path.write_bytes(data)
+
+
+def empty(place: Place) -> None:
+    os.truncate(newest(place, "*.log"), 0)
+
+
+def no_folder(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def no_files(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def no_segments(folder: Path) -> None:
+    for path in folder.glob("*.log"):
+        path.unlink()
+
+
+def no_bytes(folder: Path) -> None:
+    for path in folder.glob("*.log"):
+        os.truncate(path, 0)
+
+
+def say(place: Place, name: str, value: str) -> None:
+    meta = place.data / "meta.properties"
+    meta.write_text(re.sub(rf"^{re.escape(name)}=.*$", f"{name}={value}", meta.read_text(), flags=re.MULTILINE))
+
+
+def no_meta(place: Place) -> None:
+    (place.data / "meta.properties").unlink()
+
+
+def a_file(place: Place) -> None:
+    shutil.rmtree(place.data)
+    place.data.write_bytes(b"")
+
+
+EITHER = [
+    pytest.param(lambda place: as_folder(newest(place, "*.log")), r"0\.log is a folder, where a file belongs: move it", id="a folder as segment"),
+    pytest.param(lambda place: as_folder(place.data / METADATA / f"{5:020d}-{1:010d}.checkpoint"), r"checkpoint is a folder, where a file", id="a folder as snapshot"),
+    pytest.param(flip, r"0\.log: \d+ bytes at position .* are damaged: the batch has CRC .* from a backup", id="a flipped bit"),
+    pytest.param(lambda place: say(place, "node.id", "77"), "belongs to node 77, this is node .: start with node.id=77 or choose", id="another node's"),
+    pytest.param(lambda place: say(place, "directory.id", "xx"), r"meta\.properties is damaged \('xx' is no id", id="no id"),
+    pytest.param(lambda place: (place.data / "meta.properties").write_bytes(b"\xff\0"), r"meta\.properties is damaged .* by hand", id="garbage"),
+    pytest.param(lambda place: as_folder(place.data / "meta.properties"), r"meta\.properties is a folder, where a file belongs", id="a folder as meta.properties"),
+    pytest.param(no_meta, r"holds logs, such as .*, and no meta\.properties: restore that file from a backup", id="no meta.properties"),
+    pytest.param(a_file, "is no folder: move it away or choose another", id="a file as directory"),
+]  # fmt: skip
+OF_A_CONTROLLER = [
+    pytest.param(empty, r"the log ends at offset 0, and was on the disk up to \d+; restore .* from a backup", id="an empty segment"),
+    pytest.param(lambda place: no_folder(place.data / METADATA), f"{METADATA} is missing or empty, while there was a log in it: restore it", id="no folder"),
+    pytest.param(lambda place: no_files(place.data / METADATA), f"{METADATA} is missing or empty, while there was a log in it: restore it", id="no files"),
+    pytest.param(lambda place: as_folder(place.data / METADATA / "quorum-state"), "quorum-state is a folder, where a file belongs: move it away", id="a folder as promises"),
+    pytest.param(lambda place: (place.data / METADATA / "quorum-state").write_bytes(b"{"), "quorum-state cannot be read .* this node might vote twice: restore", id="torn promises"),
+]  # fmt: skip
+
+
+def refused(place: Place) -> str:
+    """What `ottla broker` says of a directory with which it does not start; it changes nothing there."""
+    before = contents(place.data)
+    ended = ottla("broker", "--config", place.file)
+    assert (ended.status, ended.out) == (1, "")
+    assert contents(place.data) == before
+    (line,) = [line for line in ended.err.splitlines() if line.startswith("ottla: ")]
+    assert "Traceback" not in ended.err
+    assert "ERROR:" not in line, "a code is for clients"
+    return line
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All but the mark of a clean shutdown, which whoever looks takes away, and the lock."""
+    return {str(each): each.read_bytes() for each in folder.rglob("*") if each.is_file() and each.name[0] != "."}
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize(("damage", "text"), EITHER)
+def test_a_broker_that_cannot_start_says_what_is_damaged_and_what_helps(
+    cluster: Cluster, damage: Callable[[Place], None], text: str
+) -> None:
+    damage(cluster.broker)
+    assert re.search(text, refused(cluster.broker))
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize(("damage", "text"), [*EITHER, *OF_A_CONTROLLER])
+def test_a_controller_that_cannot_start_says_what_is_damaged_and_what_helps(
+    cluster: Cluster, damage: Callable[[Place], None], text: str
+) -> None:
+    damage(cluster.controller)
+    assert re.search(text, refused(cluster.controller))
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("lose", [no_folder, no_files, no_segments, no_bytes])
+def test_a_broker_whose_copy_of_the_metadata_is_gone_fetches_it_anew_and_serves_what_it_has(
+    cluster: Cluster, lose: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    lose(cluster.broker.data / METADATA)
+    with cluster.controller.serving():
+        begun = Begun(cluster.broker)
+        try:
+            begun.wait()
+            assert f"{METADATA} is missing or empty: the metadata are fetched anew from the controllers" in caplog.text
+            assert cluster.read() == [b"%d" % number for number in range(5)]
+        finally:
+            begun.close()
+
+
+def test_a_damaged_copy_is_not_repaired_with_records_that_the_controllers_do_not_have(cluster: Cluster) -> None:
+    flip(cluster.broker)
+    told = refused(cluster.broker)
+    remedy = f"move {cluster.broker.data / METADATA} away, and the broker fetches the metadata anew"
+    assert remedy in told
+    assert "ottla log repair" not in told
+    repaired = ottla("log", "repair", cluster.broker.data, "--execute")
+    assert repaired.status == 1
+    assert "other nodes have these records" in repaired.err
+    assert remedy in repaired.err
+
+
+def test_what_helps_a_controller_that_votes_alone_is_a_backup_or_a_repair(cluster: Cluster) -> None:
+    flip(cluster.controller)
+    told = refused(cluster.controller)
+    assert "ottla log repair" in told
+    assert START_OVER not in told
+
+
+def test_whoever_starts_it_in_a_program_gets_the_sentence_without_a_code(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = OutOfServiceError("/data/t-0 is gone, though there was a log in it: restore it from a backup")
+    monkeypatch.setattr("ottla.broker.serve.made", Mock(side_effect=refusal))
+    with pytest.raises(OttlaError, match=r"^/data/t-0 is gone") as told:
+        make_server(cluster.controller.config)
+    assert not isinstance(told.value, KafkaError)
