@@ -229,6 +229,14 @@ def test_a_key_that_the_table_has_not_is_one_sentence(sql: Sql, tmp_path: Path, 
         writer(sql, tmp_path, upsert=True).write(0, [rows((1, "a"))])
 
 
+@pytest.mark.parametrize("upsert", [False, True])
+def test_a_column_that_was_renamed_meanwhile_is_told_with_the_ways_on(sql: Sql, tmp_path: Path, upsert: bool) -> None:
+    sql.run("create table orders (id integer primary key, title text)")
+    told = r"table orders lost the column 'item', and has id, title; put it back, and it goes on by itself, or leave"
+    with pytest.raises(DatabaseError, match=told):
+        writer(sql, tmp_path, upsert=upsert).write(0, [rows((1, "a"))])
+
+
 def test_a_domain_is_told_each_row_by_itself(sql: Sql, tmp_path: Path) -> None:
     """Rows that are to be deleted have no values for it."""
     sql.run("create domain filled as text not null", "create table orders (id integer primary key, item filled)")

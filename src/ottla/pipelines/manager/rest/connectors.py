@@ -96,6 +96,12 @@ def topics(asked: Asked) -> Answer:
     return in_json({runner.name: {"topics": sorted(topics_of(runner))}})
 
 
+def reset_topics(asked: Asked) -> Answer:
+    """Connect's answer where that is switched off: it lists topics that it has seen, and here they are those that the file names."""
+    name = runner_of(asked).name
+    raise RestError(403, f"the topics of pipeline {name!r} are those that its file names: there is nothing to reset")
+
+
 def pause(asked: Asked) -> Answer:
     return held(asked, State.PAUSED, 202)
 
@@ -242,6 +248,7 @@ ROUTES: list[tuple[str, str, Callable[[Any], Answer]]] = [
     ("GET", "/connectors/{name}/tasks", tasks),
     ("GET", "/connectors/{name}/tasks/{task}/status", task_status),
     ("GET", "/connectors/{name}/topics", topics),
+    ("PUT", "/connectors/{name}/topics/reset", reset_topics),
     ("PUT", "/connectors/{name}/pause", pause),
     ("PUT", "/connectors/{name}/resume", resume),
     ("PUT", "/connectors/{name}/stop", stop),

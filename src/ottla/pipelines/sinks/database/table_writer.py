@@ -15,6 +15,7 @@ import pyarrow as pa
 from ottla.pipelines.databases.binary_copy import goes_as_it_is
 from ottla.pipelines.databases.copying import is_plain, means_the_same
 from ottla.pipelines.databases.database import Database, DatabaseError
+from ottla.pipelines.databases.table import Table
 from ottla.pipelines.sinks.database.copied_rows import CopiedRows
 from ottla.pipelines.sinks.database.row_by_row import RowByRow
 from ottla.pipelines.sinks.database.staged_rows import StagedRows, can_be_staged
@@ -79,10 +80,21 @@ class TableWriter:
         alone = can_be_staged if statements.key else is_plain
         if database.kind == "postgresql" and alone(connection, database.quoted(statements.table)):
             table = database.table(connection, statements.table)
+            self.check_columns(table)
             if means_the_same(table, statements.columns, schema):
                 as_it_is = goes_as_it_is(table, statements.columns, schema)
                 return (StagedRows if statements.key else CopiedRows)(connection, statements, as_it_is)
         return RowByRow(connection, statements)
+
+    def check_columns(self, table: Table) -> None:
+        """DatabaseError where one was taken away or renamed since the pipeline was started."""
+        there = [one.name for one in table.columns]
+        for name in self.statements.columns:
+            if name not in there:
+                raise DatabaseError(
+                    f"table {table.name} lost the column {name!r}, and has {', '.join(there)}; put it back, and it goes on by itself, or "
+                    "leave the column out in a step and restart the pipeline"
+                )
 
     def check_keys(self, rows: pa.RecordBatch) -> None:
         if any(rows.column(name).null_count for name in self.statements.key):
