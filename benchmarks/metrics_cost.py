@@ -11,7 +11,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -23,8 +23,6 @@ from ottla import Admin, NewTopic, Producer
 from ottla.client.metrics.fetch_sensors import PollSensors
 from ottla.client.metrics.network_sensors import NodeSensors
 from ottla.client.metrics.producer_sensors import ProducerSensors
-from ottla.client.metrics.registry import Registry
-from ottla.client.metrics.sensor import Sensor
 from ottla.free_ports import free_port
 
 ROUNDS = 9
@@ -33,14 +31,24 @@ AIMS = ("≥ 0.99", "≤ 1.01", "≤ 1.01", "", "")
 SINGLE = 5_000
 """Records of which each is sent alone and waited for."""
 RECORDING: tuple[tuple[type, str], ...] = (
-    (Sensor, "record"),
-    (Registry, "tick"),
     (NodeSensors, "received"),
     (ProducerSensors, "leaving"),
     (PollSensors, "begin"),
     (PollSensors, "end"),
 )
-"""What clients call as they work."""
+"""What clients call as they work, beside sensors themselves."""
+MAKING = ("connection_states", "metrics.registry", "consumer.group.partition_exchange", "consumer.offsets.commits")
+"""Where sensors are made."""
+
+
+class Silent:
+    """In place of a sensor."""
+
+    def record(self, value: float) -> None:
+        """Nothing."""
+
+    def mark(self, now: float, samples: int) -> None:
+        """Nothing."""
 
 
 @contextmanager
@@ -63,14 +71,13 @@ def read_each_second(address: str) -> Iterator[None]:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Clients count nothing meanwhile."""
-    patches = [patch.object(kind, name, nothing) for kind, name in RECORDING]
-    for each in patches:
-        each.start()
-    try:
+    """Clients that are made meanwhile count nothing."""
+    with ExitStack() as patches:
+        for kind, name in RECORDING:
+            patches.enter_context(patch.object(kind, name, nothing))
+        for module in MAKING:
+            patches.enter_context(patch(f"ottla.client.{module}.Sensor", Silent))
         yield
-    finally:
-        patch.stopall()
 
 
 def nothing(*_: Any) -> None:

@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -14,12 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from ottla import Admin, Broker, Consumer, NewTopic, Producer
 from ottla.broker.figures import of_controller
 from ottla.broker.metrics_page import MetricsPage
-from ottla.broker.requests.latencies import Latencies
+from ottla.broker.requests import latencies
 from ottla.errors import ConfigError
 from ottla.free_ports import free_port
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.wire import Wire
 from tests.patience import eventually
+from tests.plain import plain
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "metrics.md"
 Metrics = dict[tuple[str, ...], float]
@@ -100,11 +102,13 @@ def test_the_time_of_a_fetch_has_what_it_waited(broker: Broker, address: str) ->
         eventually(waited)
 
 
-def test_each_bucket_counts_what_took_as_long_or_less() -> None:
-    latencies = Latencies()
-    for seconds in (0.0005, 0.0006, 3.0, 60.0):
-        latencies.note(0, seconds)
-    buckets, total = latencies.buckets()[0]
+@pytest.mark.parametrize("form", [latencies, plain("ottla.broker.requests.latencies")])
+def test_each_bucket_counts_what_took_as_long_or_less(form: ModuleType) -> None:
+    noted = form.Latencies()
+    for seconds in (0.0005, 0.0006, 3.0):
+        noted.note(18, seconds)
+    noted.note_frame(memoryview(b"\0\x12, and more"), 60.0)
+    buckets, total = noted.buckets()[18]
     counted = dict(buckets)
     assert [counted[bound] for bound in ("0.0005", "0.001", "2.5", "5.0", "10.0", "+Inf")] == [1, 2, 2, 3, 3, 4]
     assert total == pytest.approx(63.0011)

@@ -5,11 +5,12 @@ Taken in the broker's loop at the moment in which somebody asks; only requests a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.latencies import Latencies
+from ottla.broker.requests.request_counts import RequestCounts
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
 from ottla.protocol.apis import APIS
@@ -45,12 +46,11 @@ def one(name: str, kind: str, meaning: str, value: float) -> Figure:
 
 def of_broker(
     node: BrokerNode,
-    requests: Mapping[int, int],
-    clients: Iterable[tuple[str, int]],
+    counts: RequestCounts,
     latencies: Latencies,
     connections: Mapping[str, int],
 ) -> Iterator[Figure | Histogram]:
-    """All of a broker's; `requests` by the key of their API, `clients` by their id, `connections` by their listener."""
+    """All of a broker's; `connections` by their listener."""
     yield from of_replicas(node)
     yield from of_logs(node)
     pushers = len(node.telemetry.pushed(node.clock.monotonic()))
@@ -60,14 +60,14 @@ def of_broker(
         COUNTER,
         "Requests that came, by their API.",
         ("request",),
-        [((APIS[key].name,), count) for key, count in sorted(requests.items()) if key in APIS],
+        [((APIS[key].name,), count) for key, count in counts.by_api().items() if key in APIS],
     )
     yield Figure(
         "kafka_network_request_metrics_requests_by_client",
         COUNTER,
         "Requests that came, by the client id; of more than a hundred clients the later ones are told together.",
         ("client_id",),
-        [((client,), count) for client, count in clients],
+        [((client,), count) for client, count in counts.by_client()],
     )
     yield Histogram(
         "kafka_network_request_metrics_total_time_seconds",

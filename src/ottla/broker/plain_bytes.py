@@ -8,6 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 
+def begin_of(frame: memoryview) -> Any:
+    """Where its bytes begin: in C an address, here the view. For whoever reads a few of them; who reads all asks `raw.pointer`."""
+    return frame
+
+
+def copy_of(octets: Any, start: int, stop: int) -> bytes:
+    """The bytes from `start` to `stop`."""
+    return bytes(octets[start:stop])
+
+
 def is_ascii(octets: Any, start: int, stop: int) -> bool:
     """Whether bytes are text without any doubt."""
     return bytes(octets[start:stop]).isascii()

@@ -1,5 +1,18 @@
 # plain_bytes.py in C; see there. The compiler puts these into the modules that call them.
+from cpython.buffer cimport Py_buffer
+from cpython.bytes cimport PyBytes_FromStringAndSize
+
 from ottla.records.native cimport Source, Target
+
+cdef extern from "Python.h":
+    Py_buffer* PyMemoryView_GET_BUFFER(object view)
+
+cdef inline Source begin_of(memoryview frame) noexcept:
+    # The view has its buffer already: to ask for it once more costs as much as all that is read here.
+    return <Source> PyMemoryView_GET_BUFFER(frame).buf
+
+cdef inline bytes copy_of(Source octets, Py_ssize_t start, Py_ssize_t stop):
+    return PyBytes_FromStringAndSize(<const char*> octets + start, stop - start)
 
 cdef inline bint is_ascii(Source octets, Py_ssize_t start, Py_ssize_t stop) noexcept:
     cdef Py_ssize_t at

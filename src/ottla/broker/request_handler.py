@@ -10,7 +10,6 @@ answer that the client does not take, waits too, but for Produces behind Produce
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -24,10 +23,10 @@ from ottla.broker.node import BrokerNode
 from ottla.broker.plain_way import PlainWay
 from ottla.broker.requests import request_log
 from ottla.broker.requests.call import Call, HangUp, Outcome
-from ottla.broker.requests.client_counts import CLIENT_ID, ClientCounts
 from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.latencies import Latencies
 from ottla.broker.requests.reading import read_request
+from ottla.broker.requests.request_counts import RequestCounts
 from ottla.broker.requests.timing import Timing
 from ottla.broker.throttle import Throttle
 from ottla.clock import Clock
@@ -69,24 +68,21 @@ class RequestHandler:
         self._clock = clock
         self._timing = Timing(selector, clock)
         self._corked: list[Hashable] = []
-        self.counts: Counter[int] | None = None
-        """Of requests, by the key of their API, where somebody reads them."""
-        self.clients: ClientCounts | None = None
-        """The same by their client."""
+        self.counts: RequestCounts | None = None
+        """Where somebody reads them."""
         self._latencies: Latencies | None = None
         self.plain_way = PlainWay(node, memory, selector.send, connections.hang_up, self._note_answer, self)
 
-    def measure(self, counts: Counter[int], clients: ClientCounts, latencies: Latencies) -> None:
+    def measure(self, counts: RequestCounts, latencies: Latencies) -> None:
         """Count and time what comes from now on."""
-        self.counts, self.clients = counts, clients
+        self.counts = counts
         self._latencies = self.plain_way.latencies = latencies
 
     def receive(self, connection: Connection, frame: memoryview, now: float) -> None:
         """Handle a frame, or put it behind those before it."""
         connection.last_active = now
-        if self.counts is not None and self.clients is not None and len(frame) >= CLIENT_ID:
-            self.counts[frame[0] << 8 | frame[1]] += 1
-            self.clients.note(frame)
+        if self.counts is not None:
+            self.counts.note(frame)
         # One request at a time: an answer must not overtake another's, and what a client may make us hold is bounded
         # by not reading on.
         if connection.pending or not self._may_go_on(connection, frame):
@@ -125,7 +121,9 @@ class RequestHandler:
         if connection.login is not None and not self._gate.lets_in(connection, frame, now, self._connections.hang_up):
             return
         if connection.call is None and self.plain_way.takes(connection, frame, now):
-            return self._note_time(connection, frame, arrived)
+            if self._latencies is not None and connection.call is None:  # else it is a fetch that waits
+                self._latencies.note_frame(frame, self._clock.monotonic() - arrived)
+            return
         try:
             line, call, request = self._begun(connection, frame, now, arrived)
         except ProtocolError as error:
@@ -168,11 +166,6 @@ class RequestHandler:
     def _refuse(self, connection: Connection, frame: memoryview, why: str) -> None:
         self._memory.handed_out -= len(frame)
         self._connections.hang_up(connection, why)
-
-    def _note_time(self, connection: Connection, frame: memoryview, arrived: float) -> None:
-        """A request has gone the short way, and is answered unless it is a fetch that waits."""
-        if self._latencies is not None and connection.call is None:
-            self._latencies.note(frame[0] << 8 | frame[1], self._clock.monotonic() - arrived)
 
     def carry_out(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
         """Do some work for a call, and answer it unless that is to come later; what fails, costs one connection."""

@@ -20,8 +20,8 @@ from ottla.uncollected import uncollected
 if TYPE_CHECKING:
     from ottla.broker.inside.window import Window
     from ottla.broker.metrics_page import MetricsPage
-    from ottla.broker.requests.client_counts import ClientCounts
     from ottla.broker.requests.latencies import Latencies
+    from ottla.broker.requests.request_counts import RequestCounts
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, by the custom of shells."""
@@ -136,25 +136,27 @@ def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) ->
     opens = bool(config.trace_folder) and not config.controls
     if page is None and not opens:
         return None
-    from ottla.broker.requests.client_counts import ClientCounts
     from ottla.broker.requests.latencies import Latencies
+    from ottla.broker.requests.request_counts import RequestCounts
 
-    latencies, clients = Latencies(), ClientCounts()
+    counts, latencies = RequestCounts(), Latencies()
     if not config.controls:
-        server.handler.measure(Counter(), clients, latencies)
+        server.handler.measure(counts, latencies)
     if page is not None:
-        show_page(page, server, config, latencies)
-    return window_of(server, config, latencies, clients) if opens else None
+        show_page(page, server, config, counts, latencies)
+    return window_of(server, config, counts, latencies) if opens else None
 
 
-def window_of(server: Any, config: BrokerConfig, latencies: Latencies, clients: ClientCounts) -> Window:
+def window_of(server: Any, config: BrokerConfig, counts: RequestCounts, latencies: Latencies) -> Window:
     from ottla.broker.inside.window import Window
 
-    count = lambda: len(server.connections.by_channel)  # noqa: E731
-    return Window(config.trace_folder, server.node, latencies, clients, server.call_soon, count)
+    connected = lambda: len(server.connections.by_channel)  # noqa: E731
+    return Window(config.trace_folder, server.node, counts, latencies, server.call_soon, connected)
 
 
-def show_page(page: MetricsPage, server: Any, config: BrokerConfig, latencies: Latencies) -> None:
+def show_page(
+    page: MetricsPage, server: Any, config: BrokerConfig, counts: RequestCounts, latencies: Latencies
+) -> None:
     """Begin to answer on a page of metrics."""
     from ottla.broker.figures import Figure, Histogram, of_broker, of_controller
     from ottla.broker.pushed_page import Taken, taken
@@ -164,8 +166,7 @@ def show_page(page: MetricsPage, server: Any, config: BrokerConfig, latencies: L
             return list(of_controller(server.driver.raft))
         listeners = Counter(each.listener for each in server.connections.by_channel.values())
         own = of_controller(server.controller.driver.raft) if config.combines else ()
-        counts, clients = server.handler.counts, server.handler.clients.by_client()
-        return [*of_broker(server.node, counts, clients, latencies, listeners), *own]
+        return [*of_broker(server.node, counts, latencies, listeners), *own]
 
     def pushed() -> Taken:
         return [] if config.controls else taken(server.node.telemetry.pushed(server.node.clock.monotonic()))

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
+from ottla.client.metrics import registry as making
+from ottla.client.metrics.reading import Reading, together
 from ottla.client.metrics.registry import Family, Registry
-from ottla.client.metrics.sensor import Reading, together
+from tests.plain import plain
+
+
+@pytest.fixture(autouse=True, params=["compiled", "plain"])
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sensors as they run, and as they run uncompiled."""
+    if request.param == "plain":
+        monkeypatch.setattr(making, "Sensor", plain("ottla.client.metrics.sensor").Sensor)
 
 
 def test_what_was_recorded_is_told_in_all_and_by_the_second() -> None:

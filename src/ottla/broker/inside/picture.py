@@ -22,8 +22,8 @@ from ottla.broker.inside.views import (
     WaitView,
 )
 from ottla.broker.node import BrokerNode
-from ottla.broker.requests.client_counts import ClientCounts
 from ottla.broker.requests.latencies import Latencies
+from ottla.broker.requests.request_counts import RequestCounts
 from ottla.coordination.groups.consumer.member import TopicIdPartition
 from ottla.coordination.groups.events import AlarmName
 from ottla.model import TopicPartition
@@ -42,13 +42,13 @@ class Picture:
     """Takes them one after the other, and remembers which logs have changed of late: these are shown."""
 
     def __init__(
-        self, node: BrokerNode, causes: Mapping[str, str], latencies: Latencies, clients: ClientCounts
+        self, node: BrokerNode, causes: Mapping[str, str], counts: RequestCounts, latencies: Latencies
     ) -> None:
         self._node = node
         self._causes = causes
         """Why each group was shared out last."""
         self._latencies = latencies
-        self._clients = clients
+        self._counts = counts
         self._ends: OrderedDict[TopicPartition, int] = OrderedDict()
         """Where each log ended; what changed last stands last."""
 
@@ -67,7 +67,7 @@ class Picture:
             len(self._ends) - len(partitions),
             self._cleaner(now),
             tuple(request_views(self._latencies)),
-            tuple(ClientView(*each) for each in islice(self._clients.by_client(), MOST_CLIENTS)),
+            tuple(ClientView(*each) for each in islice(self._counts.by_client(), MOST_CLIENTS)),
             connections,
         )
 

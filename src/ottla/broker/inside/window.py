@@ -11,8 +11,8 @@ from ottla.broker.inside.picture import Picture
 from ottla.broker.inside.views import BrokerSnapshot
 from ottla.broker.loop_call import NotInTime, call_in_loop
 from ottla.broker.node import BrokerNode
-from ottla.broker.requests.client_counts import ClientCounts
 from ottla.broker.requests.latencies import Latencies
+from ottla.broker.requests.request_counts import RequestCounts
 from ottla.coordination.groups.classic.notes import Assigned, Emptied, RebalanceStarted, Stabilized
 from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.consumer.notes import EpochBegun
@@ -53,8 +53,8 @@ class Window:
         self,
         folder: str,
         node: BrokerNode,
+        counts: RequestCounts,
         latencies: Latencies,
-        clients: ClientCounts,
         call_soon: Callable[[Callable[[], None]], None],
         connections: Callable[[], int],
     ) -> None:
@@ -62,7 +62,7 @@ class Window:
         self._call_soon = call_soon
         self._connections = connections
         self._causes: OrderedDict[str, str] = OrderedDict()
-        self._picture = Picture(node, self._causes, latencies, clients)
+        self._picture = Picture(node, self._causes, counts, latencies)
         self._log_changes = LogChanges()
         self._last: BrokerSnapshot | None = None
         self._closed = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from itertools import accumulate
+
+from ottla.broker import plain_bytes
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Seconds; the last bucket, above them, has no bound."""
@@ -12,9 +13,16 @@ BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 class Latencies:
     """Counted in the broker's loop."""
 
+    __slots__ = ("_counts", "_sums")
+
     def __init__(self) -> None:
         self._counts: dict[int, list[int]] = {}
         self._sums: dict[int, float] = {}
+
+    def note_frame(self, frame: memoryview, seconds: float) -> None:
+        """The request in that frame was answered so long after it came."""
+        octets = plain_bytes.begin_of(frame)
+        self.note(octets[0] << 8 | octets[1], seconds)
 
     def note(self, api_key: int, seconds: float) -> None:
         """A request of that API was answered so long after it came."""
@@ -22,7 +30,10 @@ class Latencies:
         if counts is None:
             counts = self._counts[api_key] = [0] * (len(BOUNDS) + 1)
             self._sums[api_key] = 0.0
-        counts[bisect_left(BOUNDS, seconds)] += 1
+        at = 0
+        while at < len(BOUNDS) and seconds > BOUNDS[at]:
+            at += 1
+        counts[at] += 1
         self._sums[api_key] += seconds
 
     def buckets(self) -> dict[int, tuple[list[tuple[str, float]], float]]:

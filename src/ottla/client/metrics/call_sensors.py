@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 
 from ottla.client.metrics.client_metrics import Sheet
+from ottla.client.metrics.reading import Reading
 from ottla.client.metrics.registry import Registry
-from ottla.client.metrics.sensor import Reading
 from ottla.client.steps import Steps, T
 
 NS = 1_000_000_000

@@ -6,8 +6,8 @@ import math
 
 from ottla.client.metrics.client_metrics import Sheet
 from ottla.client.metrics.network_sensors import write_amount, write_counted, write_spread
+from ottla.client.metrics.reading import together
 from ottla.client.metrics.registry import Family, Registry
-from ottla.client.metrics.sensor import together
 
 MANAGER = "consumer-fetch-manager-metrics"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.client.metrics.client_metrics import Sheet
+from ottla.client.metrics.reading import Reading, together
 from ottla.client.metrics.registry import Registry
-from ottla.client.metrics.sensor import Reading, together
 
 if TYPE_CHECKING:
     from ottla.client.config import CommonConfig

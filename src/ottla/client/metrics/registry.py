@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from ottla.client.metrics.sensor import Reading, Sensor
+from ottla.client.metrics.reading import Reading
+from ottla.client.metrics.sensor import Sensor
 
 K = TypeVar("K", bound=Hashable)
 SHORTEST_WINDOW = 0.001

@@ -1,0 +1,61 @@
+"""Requests by client, as many names as there are."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+from ottla.broker.requests import request_counts
+from ottla.protocol.messages.fetch import FetchRequest
+from tests.plain import plain
+
+PLAIN = plain("ottla.broker.requests.request_counts")
+CLIENT_ID, MOST_BYTES, MOST_CLIENTS, OTHERS = PLAIN.CLIENT_ID, PLAIN.MOST_BYTES, PLAIN.MOST_CLIENTS, PLAIN.OTHERS
+NO_API = 12_345
+Counted = dict[str, int]
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def form(request: pytest.FixtureRequest) -> ModuleType:
+    """The module as it runs, and as it runs uncompiled."""
+    return PLAIN if request.param == "plain" else request_counts
+
+
+def frame(name: bytes | None, rest: bytes = b"body") -> memoryview:
+    """A request of a client, its header as far as it counts."""
+    length = (-1 if name is None else len(name)).to_bytes(2, "big", signed=True)
+    return memoryview(bytes(CLIENT_ID - 2) + length + (name or b"") + rest)
+
+
+def counted(form: ModuleType, *frames: memoryview) -> Counted:
+    counts = form.RequestCounts()
+    for each in frames:
+        counts.note(each)
+    return dict(counts.by_client())
+
+
+def test_requests_are_counted_by_their_client_the_most_frequent_first(form: ModuleType) -> None:
+    told = counted(form, frame(b"a"), frame(b"b"), frame(b"b"), frame(None), frame(b""))
+    assert list(told.items()) == [("b", 2), ("", 2), ("a", 1)]
+
+
+def test_names_without_end_are_counted_together(form: ModuleType) -> None:
+    told = counted(form, *(frame(b"c%d" % n) for n in range(MOST_CLIENTS + 7)), frame(b"c0"))
+    assert len(told) == MOST_CLIENTS + 1
+    assert (told["c0"], told[OTHERS]) == (2, 7)
+
+
+def test_a_long_name_is_cut_and_one_that_is_no_text_counts_once(form: ModuleType) -> None:
+    told = counted(form, frame(b"x" * 1000), frame(b"\xff"), frame(b"\xfe"), frame(b"cut", b"")[: CLIENT_ID + 1])
+    assert told == {"x" * MOST_BYTES: 1, "\ufffd": 2, "c": 1}
+
+
+def test_requests_are_counted_by_their_api_and_what_is_none_is_left_out(form: ModuleType) -> None:
+    counts = form.RequestCounts()
+    for key in (FetchRequest.KEY, 0, NO_API, FetchRequest.KEY):
+        counts.note(memoryview(key.to_bytes(2, "big") + bytes(frame(b"a"))[2:]))
+    counts.note(memoryview(b""))
+    counts.note(memoryview(bytes(CLIENT_ID - 1)))
+    assert counts.by_api() == {0: 1, FetchRequest.KEY: 2}
+    assert counts.by_client() == [("a", 4)]
