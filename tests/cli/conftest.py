@@ -46,11 +46,17 @@ class Finished(NamedTuple):
         return self.err.removeprefix("ottla: ").rstrip()
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
-    """`ottla …` with pipes on all sides."""
+def start(*arguments: object, apart: bool = False) -> subprocess.Popen[str]:
+    """`ottla …` with pipes on all sides; `apart` in a session of its own, so that all its processes can be sent a signal."""
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        [*OTTLA, *map(str, arguments)], stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT
+        [*OTTLA, *map(str, arguments)],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        env=ENVIRONMENT,
+        start_new_session=apart,
     )
 
 

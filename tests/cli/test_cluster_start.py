@@ -7,6 +7,8 @@ import re
 import signal
 from pathlib import Path
 
+import pytest
+
 from ottla import Admin
 from ottla.free_ports import free_port
 from tests.cli.conftest import ottla, start
@@ -33,6 +35,37 @@ def test_it_says_when_all_answer_whose_node_ended_and_stops_at_ctrl_c(tmp_path: 
     assert "ottla cluster: stopping\n" in rest
     assert "Traceback" not in rest
     eventually(lambda: not any(is_there(int(process)) for process in processes.values()))
+
+
+@pytest.mark.parametrize("started", [1, 3])
+def test_ctrl_c_while_its_nodes_start_ends_them_without_a_word(started: int, tmp_path: Path) -> None:
+    """A terminal sends it to all processes."""
+    port = free_port()
+    running = start("cluster", "start", "--listen", f"127.0.0.1:{port}", apart=True)
+    try:
+        eventually(lambda: len(in_session(running.pid)) > started)
+        nodes = in_session(running.pid)
+    finally:
+        os.killpg(running.pid, signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert said == "ottla cluster: no --data-dir, so topics go when the cluster ends\n"
+    eventually(lambda: not any(map(is_there, nodes)))
+
+
+def in_session(leader: int) -> list[int]:
+    """Its processes, the leader too."""
+    there = (path for path in Path("/proc").iterdir() if path.name.isdecimal())
+    return [int(path.name) for path in there if session_of(path) == leader]
+
+
+def session_of(process: Path) -> int:
+    """Of one that runs; 0 where it has ended."""
+    try:
+        state, _, _, session, *_ = (process / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return 0 if state == "Z" else int(session)
 
 
 def test_what_cannot_be_is_a_sentence() -> None:

@@ -24,7 +24,7 @@ from typing import Any, Self
 from ottla.broker.embedded import CLOSE_SECONDS, QUICK
 from ottla.broker.local_nodes import ensure_as_asked, first_place, format_nodes, hold, plan, read_nodes
 from ottla.broker.local_split import Sides, places_of
-from ottla.broker.process import BrokerProcess
+from ottla.broker.process import BrokerProcess, uninterrupted
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import SystemClock
 from ottla.config import unknown
@@ -39,6 +39,8 @@ MEETING_SECONDS = 10.0
 """How long brokers that are ready may take to hear of each other."""
 TOGETHER_SECONDS = 3.0
 """How long all may take that are stopped together: the last have no majority to hand over to."""
+LOOK_SECONDS = 0.02
+"""How often it is looked meanwhile how many have ended."""
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +104,7 @@ class Cluster:
         """Stop all nodes; may be called twice. What does not end in time is killed, which loses nothing that was acknowledged."""
         if self._owner != os.getpid():
             return  # a forked child has a copy of this object, and the processes are its parent's
-        self._end(list(self._processes.values()), TOGETHER_SECONDS)
+        self._end_all(list(self._processes.values()))
         self._processes.clear()
         self._configs.clear()
         self._sides.heal()
@@ -215,16 +217,36 @@ class Cluster:
         for each in processes:
             each.close(CLOSE_SECONDS)
 
+    def _end_all(self, processes: Sequence[BrokerProcess]) -> None:
+        """As `_end`; once most have ended there is nobody to hand over to, and the others need not try."""
+        until = time.monotonic() + TOGETHER_SECONDS
+        for each in processes:
+            each.ask_to_end()
+        while time.monotonic() < until and len(left := [each for each in processes if each.is_running]) * 2 > len(
+            processes
+        ):
+            left[0].has_ended(LOOK_SECONDS)
+        for each in processes:
+            each.let_go()
+        for each in processes:
+            each.close(CLOSE_SECONDS)
+
     def _start_all(self, nodes: Collection[int]) -> None:
         """Together: none is ready before most voters are. Of one that has ended by itself, what tied it to this process goes."""
         for node in nodes:
             if (ended := self._processes.pop(node, None)) is not None:
                 ended.close(CLOSE_SECONDS)
-        starting = {node: BrokerProcess(self._configs[node], wait=False) for node in nodes}
-        self._processes |= starting
+        with uninterrupted():  # all that are started are known
+            starting = {node: BrokerProcess(self._configs[node], wait=False) for node in nodes}
+            self._processes |= starting
         with ThreadPoolExecutor(len(starting) or 1) as threads:
-            for _ in threads.map(BrokerProcess.wait_until_ready, starting.values()):
-                pass
+            try:
+                for _ in threads.map(BrokerProcess.wait_until_ready, starting.values()):
+                    pass
+            except (KeyboardInterrupt, SystemExit):  # nobody waits any more until they are ready
+                for each in starting.values():
+                    each.ask_to_end()
+                raise
         self._introduce()
 
     def _introduce(self) -> None:

@@ -17,7 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -25,12 +26,16 @@ from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.errors import ConfigError, OttlaError
 
 BOOT = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 import json, sys
-job = json.loads(sys.stdin.buffer.raw.readline())
+job = json.loads(sys.stdin.buffer.raw.readline() or sys.exit())
 sys.path[:] = job["path"]
 from ottla.broker.process import work
 work(job)
 """
+"""Ctrl-C reaches all processes of a terminal: what becomes of this one, its parent decides, from its first moment on."""
 FAILED = 1
 """The exit status of a broker that could not start, or had to stop by itself."""
 KILL_AFTER_SECONDS = 5.0
@@ -49,9 +54,10 @@ class BrokerProcess:
         """Start the process and wait until it is ready; OttlaError says why it is not. Without `wait` that is asked of `wait_until_ready`."""
         levels = {name: logging.getLogger(name).getEffectiveLevel() for name in LOGGERS}
         job: dict[str, Any] = {"config": config.explicit(), "path": sys.path, "parent": os.getpid(), "levels": levels}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", BOOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-        )
+        with uninterrupted():
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", BOOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            )
         self.addresses: dict[str, str] = {}
         self._tell(job)
         if wait:
@@ -62,6 +68,7 @@ class BrokerProcess:
         try:
             self.addresses = self._heard()
         except BaseException:
+            self.ask_to_end()
             self.close(KILL_AFTER_SECONDS)
             raise
 
@@ -101,12 +108,16 @@ class BrokerProcess:
             return False
         return True
 
-    def close(self, timeout: float) -> None:
-        """Have it shut down; after `timeout` seconds it is killed, which loses nothing that it acknowledged."""
-        process = self._process
-        for pipe in (process.stdin, process.stdout):
+    def let_go(self) -> None:
+        """Have it shut down, at once where it was asked to end before; who lets go does not wait. May be called again."""
+        for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
+
+    def close(self, timeout: float) -> None:
+        """Let it go, and wait; after `timeout` seconds it is killed, which loses nothing that it acknowledged."""
+        process = self._process
+        self.let_go()
         try:
             process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -140,6 +151,16 @@ class BrokerProcess:
         raise OttlaError(f"the broker's process ended with status {status} before it was ready")
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """What is started meanwhile begins with SIGINT blocked, and this thread hears of one afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def work(job: dict[str, Any]) -> None:
     """The child's side: serve until the parent closes the pipe."""
     from ottla.broker.serve import Serves, serve
@@ -149,13 +170,11 @@ def work(job: dict[str, Any]) -> None:
         logging.getLogger(name).setLevel(level)
 
     def ready(server: Serves) -> None:
-        # Ctrl-C reaches all processes of a terminal; what becomes of this one, its parent decides.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         threading.Thread(target=watch_parent, args=(server, job["parent"]), daemon=True).start()
         say({"ready": server.addresses})
 
     try:
-        serve(read_config(job["config"]), ready)
+        serve(read_config(job["config"]), ready, ends_by=(signal.SIGTERM,))
     except OttlaError as error:
         say({"error": str(error), "config": isinstance(error, ConfigError)})
         sys.exit(FAILED)

@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -50,8 +50,10 @@ class Serves(Protocol):
         """Serve until `stop`."""
 
 
-def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
-    """Start, call `ready`, and serve until SIGTERM or SIGINT; OttlaError says why it cannot start.
+def serve(
+    config: BrokerConfig, ready: Callable[[Serves], None], ends_by: Iterable[int] = (signal.SIGTERM, signal.SIGINT)
+) -> None:
+    """Start, call `ready`, and serve until one of the signals `ends_by`; OttlaError says why it cannot start.
 
     What is under way is finished then, within seconds. A SIGINT after that does not wait: the process ends on the spot,
     and loses nothing that it acknowledged.
@@ -76,7 +78,7 @@ def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
             if before:
                 os._exit(INTERRUPTED)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in ends_by:
         signal.signal(number, stop)
     window = show_figures(page, server, config)
 
