@@ -1,23 +1,31 @@
-"""What it costs a client that somebody listens to its events: beside itself without, a turn each, by the processor time of its process.
+"""What it costs a client that somebody listens to its events, and that somebody watches it from another process by its socket.
 
-The settings are the clients' own (batches of 16 KiB), so that there are many events. `python -m benchmarks.tracing_cost 9` for other
-than seven pairs of turns.
+Each beside itself without, a turn each, by the processor time of the client's process. The settings are the clients' own (batches of
+16 KiB), so that there are many events. `python -m benchmarks.tracing_cost 9` for other than seven rounds of turns.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import statistics
+import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.brokers import ottla_broker
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.tracing.greeting import greeted
+from ottla.tracing.trace_socket import VARIABLE
 
-PAIRS = 7
+ROUNDS = 7
 RECORDS, SIZE = 1_000_000, 100
+READ = 3 * RECORDS
+"""A turn of reading, which is the quicker; there are as many by the end of the first round of writing."""
 TOPIC = "traced"
 WAIT = 120
 Turn = Callable[[str, bool], None]
@@ -33,7 +41,7 @@ def produce(server: str, traced: bool) -> None:
 
 
 def consume(server: str, traced: bool) -> None:
-    left = RECORDS
+    left = READ
     with Consumer(bootstrap_servers=server) as consumer, consumer.trace() if traced else nullcontext():
         consumer.assign([TopicPartition(TOPIC, 0)])
         consumer.seek_to_beginning(TopicPartition(TOPIC, 0))
@@ -49,22 +57,63 @@ def used(turn: Turn, server: str, traced: bool) -> float:
     return time.process_time() - begin
 
 
-def main(pairs: int = PAIRS) -> None:
+@contextmanager
+def watched() -> Iterator[None]:
+    """Each client that is made meanwhile is looked at by another process, which takes all that it tells."""
+    with TemporaryDirectory(prefix="ottla-watched-") as folder:
+        os.environ[VARIABLE] = folder
+        command = [sys.executable, "-m", "benchmarks.tracing_cost", "watch", folder]
+        watcher = subprocess.Popen(command, stdout=subprocess.PIPE)
+        try:
+            assert watcher.stdout is not None
+            watcher.stdout.readline()
+            yield
+        finally:
+            del os.environ[VARIABLE]
+            watcher.kill()
+            watcher.wait()
+
+
+def watch(folder: str) -> None:
+    """Take what the one client in the folder tells, from its beginning on."""
+    print("ready", flush=True)
+    while True:
+        for path in Path(folder).glob("*.sock"):
+            with suppress(ConnectionRefusedError):  # it has its name, and does not listen yet
+                connection, _ = greeted(path, WAIT)
+                while connection.recv(1 << 20):
+                    pass
+                return
+        time.sleep(0.001)
+
+
+def main(rounds: int = ROUNDS) -> None:
     with ottla_broker() as broker, Admin(bootstrap_servers=broker.bootstrap) as admin:
         admin.create_topics([NewTopic(TOPIC, 1)])
         for turn in (produce, consume):
             turn(broker.bootstrap, False)
-            quiet, heard = [], []
-            for _ in range(pairs):
+            quiet, heard, looked_at = [], [], []
+            for _ in range(rounds):
                 quiet.append(used(turn, broker.bootstrap, False))
                 heard.append(used(turn, broker.bootstrap, True))
-            ratios = sorted(on / off for on, off in zip(heard, quiet, strict=True))
-            print(
-                f"{turn.__name__}: {statistics.median(quiet):.3f} s of a processor, {statistics.median(heard):.3f} s listened to;"
-                f" ratio {statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}; aim ≤ 1.05)",
-                flush=True,
-            )
+                with watched():
+                    looked_at.append(used(turn, broker.bootstrap, False))
+            print(f"{turn.__name__}: {statistics.median(quiet):.3f} s of a processor", flush=True)
+            tell("listened to", heard, quiet)
+            tell("watched", looked_at, quiet)
+
+
+def tell(how: str, on: list[float], off: list[float]) -> None:
+    ratios = sorted(one / other for one, other in zip(on, off, strict=True))
+    print(
+        f"    {how}: {statistics.median(on):.3f} s; ratio {statistics.median(ratios):.3f}"
+        f" ({ratios[0]:.3f} to {ratios[-1]:.3f}; aim ≤ 1.05)",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if sys.argv[1:2] == ["watch"]:
+        watch(sys.argv[2])
+    else:
+        main(*map(int, sys.argv[1:]))

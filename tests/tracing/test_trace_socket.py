@@ -9,6 +9,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 from ottla import Consumer, TopicPartition
 from ottla.model import FOREVER
 from ottla.tracing.plain import plain
-from ottla.tracing.trace_socket import MOST_WATCHERS
+from ottla.tracing.trace_socket import MOST_WATCHERS, line
 from tests.patience import PATIENCE, eventually
 
 NOBODY = "127.0.0.1:1"
@@ -121,3 +122,19 @@ def test_without_the_variable_there_is_neither_socket_nor_thread(monkeypatch: py
 def test_what_json_does_not_have_becomes_text_or_none() -> None:
     given = {TopicPartition("t", 1): (FOREVER, {2}), "b": TopicPartition("<b>", 0)}
     assert plain(given) == {"t-1": [None, [2]], "b": "<b>-0"}
+
+
+class Text(str):
+    """Such as the topic of a test is."""
+
+
+def test_each_line_is_json_whatever_is_told() -> None:
+    value = {
+        "name": "\udc80",
+        "large": 1 << 70,
+        "topic": plain(Text("orders")),
+        "level": plain(HTTPStatus.OK),
+        "ü": plain({1.5}),
+    }
+    assert json.loads(line(value)) == {"name": "\udc80", "large": 1 << 70, "topic": "orders", "level": 200, "ü": [1.5]}
+    assert json.loads(line({"topic": plain(Text("é"))})) == {"topic": "é"}

@@ -6,7 +6,8 @@ Pure. A field keeps its name, a partition and a node become their texts, a span 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ottla.model import Node, TopicPartition
@@ -21,25 +22,51 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in AS_THEY_ARE:
         return value
-    if kind is float:
-        return value if math.isfinite(value) else None
-    match value:
-        case TopicPartition() | Node():
-            return str(value)
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if math.isfinite(value) else None
-        case Mapping():
-            return {str(key): plain(each) for key, each in value.items()}
-        case tuple() if hasattr(value, "_fields"):
-            return {
-                name: each if type(each) in AS_THEY_ARE else plain(each)
-                for name, each in zip(value._fields, value, strict=True)
-            }
-        case tuple() | list() | set() | frozenset():
-            return [plain(each) for each in value]
-    return str(value)
+    way = WAYS.get(kind)
+    if way is None:
+        way = WAYS[kind] = way_of(kind)
+    return way(value)
+
+
+def way_of(kind: type[Any]) -> Callable[[Any], Any]:
+    """How values of that type are made plain; found once for each."""
+    if issubclass(kind, TopicPartition | Node):
+        return str
+    if issubclass(kind, Mapping):
+        return of_mapping
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return partial(of_fields, kind._fields)
+    if issubclass(kind, tuple | list | set | frozenset):
+        return of_many
+    if issubclass(kind, float):
+        return of_number
+    if issubclass(kind, int):
+        return int
+    return str.__str__ if issubclass(kind, str) else str
+
+
+def of_number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def of_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): plain(each) for key, each in value.items()}
+
+
+def of_fields(names: tuple[str, ...], value: tuple[Any, ...]) -> dict[str, Any]:
+    made = dict(zip(names, value, strict=True))
+    for name, each in made.items():
+        if type(each) not in AS_THEY_ARE:
+            made[name] = plain(each)
+    return made
+
+
+def of_many(value: Any) -> list[Any]:
+    return [plain(each) for each in value]
+
+
+WAYS: dict[type[Any], Callable[[Any], Any]] = {TopicPartition: str, Node: str, float: of_number}
+"""By exact type: there are as many as there are kinds of events and of what they tell."""
 
 
 def plain_moment(moment: Moment) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ottla.trace import EventStream, Trace
 from ottla.tracing.plain import plain, plain_moment
 
@@ -33,6 +35,8 @@ SLOW_SECONDS = 1.0
 """Who does not take a line within this is hung up on."""
 MOST_WATCHERS = 8
 NUMBERS = itertools.count(1)
+ENCODER = msgspec.json.Encoder()
+"""Ten times as quick as the standard library's."""
 
 
 def maybe_listen(
@@ -157,7 +161,10 @@ class TraceSocket:
 
 
 def line(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    try:
+        return ENCODER.encode(value) + b"\n"
+    except (UnicodeEncodeError, OverflowError):  # a name that is no text; a number beyond 64 bits
+        return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
 def sent(watcher: socket.socket, told: bytes) -> bool:
