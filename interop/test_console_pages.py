@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from interop.chromium import LOOKS, NARROW, PATIENCE_MS, WIDE, Look, audited, chromium, page_of
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
@@ -174,6 +174,7 @@ def kept(page: Page, name: str) -> None:
 def shows(page: Page, place: str, heading: str) -> None:
     page.evaluate("place => { location.hash = place; }", place)
     expect(page.locator("h1")).to_have_text(heading)
+    expect(page.locator("#page[aria-busy]")).to_have_count(0)
 
 
 def looked_into(page: Page) -> None:
@@ -267,6 +268,19 @@ def test_a_page_that_is_left_while_it_still_asks_says_nothing(browser: Browser, 
             page.get_by_role("link", name="eyes").click()
         shows(page, "#/topics", "Topics")
         expect(page.locator("#said")).to_have_text("")
+
+
+def test_the_page_before_makes_room_while_the_cluster_is_asked(browser: Browser, console: str) -> None:
+    asked: list[Route] = []
+    with page_of(browser, console) as page:
+        shows(page, "#/topics", "Topics")
+        page.route("**/api/groups?*", lambda route: asked.append(route))
+        page.get_by_role("link", name="Groups").click()
+        expect(page.locator("h1")).to_have_text("Groups")
+        expect(page.locator("#page[aria-busy]")).to_have_text("Groupsasking the cluster …")
+        asked[0].continue_()
+        expect(page.get_by_role("link", name="billing")).to_be_visible()
+        expect(page.locator("#page[aria-busy]")).to_have_count(0)
 
 
 def tab_to(page: Page, role: str, name: str) -> None:

@@ -149,7 +149,7 @@ async function topic(name) {
       choice("config", "name", seen.configs.map((c) => c.name)), field("value; empty for the default", "value"),
     ], async (given) => {
       await order("set-config", { topic: name, name: given.name, value: given.value || null });
-      await turn();
+      await turn(true);
       return given.value ? `${given.name} is ${given.value}` : `${given.name} has its default`;
     }),
     el("h2", {}, "Delete"),
@@ -255,7 +255,17 @@ function decoded(part) {
   }
 }
 
-async function turn() {
+const ofOne = ["topic", "group", "transaction", "client"];
+const UNHURRIED_MS = 100; // an answer that comes sooner replaces the page before at once, without a flicker between
+
+/** What stands there until the cluster has answered: the page before is not what the address says. */
+function frame(name, parts) {
+  const here = document.querySelector("nav a[aria-current]");
+  return [el("h1", {}, ofOne.includes(name) ? parts[0] : here?.textContent ?? "Overview"), el("p", { class: "dim" }, "asking the cluster …")];
+}
+
+/** Show the page of the address; `anew` where it is there already, and something in it has changed. */
+async function turn(anew = false) {
   leaving.abort();
   leaving = new AbortController();
   const mine = leaving;
@@ -264,15 +274,23 @@ async function turn() {
     const here = each.hash.slice(2).replace(/s$/, "") === (name || "overview").replace(/s$/, "");
     if (here) each.setAttribute("aria-current", "page"); else each.removeAttribute("aria-current");
   }
+  const waits = () => { if (mine === leaving) page.replaceChildren(...frame(name, told)); };
+  let told = [], timer;
+  page.setAttribute("aria-busy", "true");
   try {
-    const made = await (Object.hasOwn(pages, name) ? pages[name] : overview)(...parts.map(decoded));
+    told = parts.map(decoded);
+    if (!anew) timer = setTimeout(waits, UNHURRIED_MS);
+    const made = await (Object.hasOwn(pages, name) ? pages[name] : overview)(...told);
     if (mine === leaving) page.replaceChildren(...made);
   } catch (error) {
     if (mine === leaving && error.name !== "AbortError") page.replaceChildren(el("h1", {}, "This cannot be shown"), el("p", { class: "bad" }, error.message));
   }
-  if (mine === leaving) page.focus({ preventScroll: true });
+  clearTimeout(timer);
+  if (mine !== leaving) return;
+  page.removeAttribute("aria-busy");
+  page.focus({ preventScroll: true });
 }
 
 document.addEventListener("click", (event) => { if (event.target.closest("a")) say(""); });
-window.addEventListener("hashchange", turn);
+window.addEventListener("hashchange", () => turn());
 turn();

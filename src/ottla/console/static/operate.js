@@ -59,7 +59,7 @@ async function transaction(name) {
     form("Abort and shut out", [field("the transactional id, to be sure", "name", { required: "", autocomplete: "off" })], async (given) => {
       if (given.name !== name) throw new Error(`this id is ${name}; nothing was done`);
       await order("fence", { name });
-      await turn();
+      await turn(true);
       return `the producer of ${name} is shut out`;
     }, true),
   ];
