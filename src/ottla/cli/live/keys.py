@@ -40,7 +40,7 @@ HELP: tuple[tuple[str, str], ...] = (
     ("↑ ↓  PgUp PgDn  Home End", "scroll; also k j, b and space, g G"),
     ("← →", "the time line sideways; also h l"),
     ("Tab", "scroll the other part: the picture, the time line"),
-    ("m", "all lines of each box, or a few"),
+    ("m", "all lines of each box, and each whole, or a few, cut"),
     ("p", "stand still, or go on; what happens waits"),
     ("s", "the next of what has happened, and stand still"),
     ("?", "this help, or back"),

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def panel(title: str, lines: Iterable[str], *, style: str = "dim") -> RenderableType:
-    """The lines in a box that is as wide as there is room; what is too long is cut."""
+def panel(title: str, lines: Iterable[str], *, style: str = "dim", folds: bool = False) -> RenderableType:
+    """The lines in a box that is as wide as there is room; what is too long is cut, or goes on in the next line."""
     from rich.panel import Panel
     from rich.text import Text
 
-    text = Text("\n".join(lines) or " ", no_wrap=True, overflow="ellipsis")
+    text = Text("\n".join(lines) or " ", no_wrap=not folds, overflow="fold" if folds else "ellipsis")
     return Panel(text, title=title, title_align="left", border_style=style)

@@ -26,9 +26,18 @@ def picture(seen: Mapping[str, Any], *, whole: bool = False) -> RenderableType:
     boxes = Table.grid(expand=True)
     boxes.add_column(ratio=1)
     boxes.add_column(ratio=1)
-    boxes.add_row(panel("GroupCoordinator", group_lines(seen, most)), panel("Purgatory", waiting_lines(seen, most)))
-    boxes.add_row(panel("LogManager", log_lines(seen, most)), panel("ReplicaManager", replica_lines(seen, most)))
-    boxes.add_row(panel("LogCleaner", [cleaner_line(seen["cleaner"])]), panel("Requests", request_lines(seen)))
+    boxes.add_row(
+        panel("GroupCoordinator", group_lines(seen, most), folds=whole),
+        panel("Purgatory", waiting_lines(seen, most), folds=whole),
+    )
+    boxes.add_row(
+        panel("LogManager", log_lines(seen, most), folds=whole),
+        panel("ReplicaManager", replica_lines(seen, most), folds=whole),
+    )
+    boxes.add_row(
+        panel("LogCleaner", [cleaner_line(seen["cleaner"])], folds=whole),
+        panel("Requests", request_lines(seen), folds=whole),
+    )
     return boxes
 
 

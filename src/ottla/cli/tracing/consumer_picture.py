@@ -32,11 +32,11 @@ def picture(seen: ConsumerSnapshot, pace: Pace, *, whole: bool = False) -> Rende
     boxes = Table.grid(expand=True)
     boxes.add_column(ratio=1)
     boxes.add_column(ratio=1)
-    network = panel("ConsumerNetworkClient", network_lines(seen.network))
-    boxes.add_row(network, panel("Fetcher", fetcher_lines(seen, pace)))
+    network = panel("ConsumerNetworkClient", network_lines(seen.network), folds=whole)
+    boxes.add_row(network, panel("Fetcher", fetcher_lines(seen, pace), folds=whole))
     if seen.coordinator is not None:
-        coordinator = panel("ConsumerCoordinator", coordinator_lines(seen.coordinator, pace))
-        boxes.add_row(coordinator, panel("HeartbeatThread", heartbeat_lines(seen.heartbeat, pace)))
+        coordinator = panel("ConsumerCoordinator", coordinator_lines(seen.coordinator, pace), folds=whole)
+        boxes.add_row(coordinator, panel("HeartbeatThread", heartbeat_lines(seen.heartbeat, pace), folds=whole))
     return Group(boxes, subscription(seen, WHOLE if whole else MOST_PARTITIONS))
 
 

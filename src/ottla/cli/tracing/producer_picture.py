@@ -51,13 +51,14 @@ def picture(seen: ProducerSnapshot, totals: Totals, *, whole: bool = False) -> R
     boxes.add_column(ratio=1)
     boxes.add_column(ratio=1)
     boxes.add_row(
-        panel("RecordAccumulator", accumulator_lines(seen.accumulator, most)),
-        panel("Sender", queue_lines(seen.in_flight_batches, most, "no batch is on its way")),
+        panel("RecordAccumulator", accumulator_lines(seen.accumulator, most), folds=whole),
+        panel("Sender", queue_lines(seen.in_flight_batches, most, "no batch is on its way"), folds=whole),
     )
     boxes.add_row(
-        panel("NetworkClient", network_lines(seen, totals)), panel("TransactionManager", transaction_lines(seen))
+        panel("NetworkClient", network_lines(seen, totals), folds=whole),
+        panel("TransactionManager", transaction_lines(seen), folds=whole),
     )
-    return Group(boxes, panel("outcomes", [outcomes(totals)]))
+    return Group(boxes, panel("outcomes", [outcomes(totals)], folds=whole))
 
 
 def accumulator_lines(accumulator: AccumulatorView, most: int) -> list[str]:
