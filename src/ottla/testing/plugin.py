@@ -39,7 +39,7 @@ def ottla_broker(ottla_broker_settings: dict[str, Any]) -> Iterator[TestedBroker
     """A broker in this process, on a free port, until the last test is over: `ottla_broker.bootstrap_servers`."""
     from ottla.uncollected import uncollected
 
-    with uncollected():
+    with uncollected():  # here as below: a program under test holds much that the collector would walk through
         from ottla.testing.broker import TestedBroker
 
     with TestedBroker(**ottla_broker_settings) as broker:
@@ -91,7 +91,10 @@ def pytest_runtest_teardown() -> None:
 @pytest.fixture(scope="session")
 def ottla_admin(ottla_broker: TestedBroker) -> Iterator[Admin]:
     """An admin client of the broker."""
-    from ottla import Admin
+    from ottla.uncollected import uncollected
+
+    with uncollected():
+        from ottla import Admin
 
     with Admin(ottla_broker.client_settings()) as admin:
         yield admin
@@ -119,9 +122,12 @@ def ottla_cluster_topic(ottla_cluster: TestedCluster, request: pytest.FixtureReq
 @contextmanager
 def fresh_topic(admin: Admin, settings: dict[str, str], request: pytest.FixtureRequest) -> Iterator[Topic]:
     """A topic that is named after the test, for as long as that lasts."""
-    from ottla import NewTopic
-    from ottla.errors import UnknownTopicOrPartitionError
-    from ottla.testing.topic import Topic
+    from ottla.uncollected import uncollected
+
+    with uncollected():
+        from ottla import NewTopic
+        from ottla.errors import UnknownTopicOrPartitionError
+        from ottla.testing.topic import Topic
 
     name = f"{re.sub('[^a-zA-Z0-9._-]+', '-', request.node.name)[:MOST_NAME]}-{next(NUMBERS)}"
     admin.create_topics([NewTopic(name, num_partitions=getattr(request, "param", 1))])
@@ -133,7 +139,10 @@ def fresh_topic(admin: Admin, settings: dict[str, str], request: pytest.FixtureR
 @pytest.fixture
 def ottla_producer(ottla_broker: TestedBroker) -> Iterator[Producer]:
     """A producer, which sends what it has when the test is over at the latest."""
-    from ottla import Producer
+    from ottla.uncollected import uncollected
+
+    with uncollected():
+        from ottla import Producer
 
     with Producer(ottla_broker.client_settings()) as producer:
         yield producer
@@ -142,7 +151,10 @@ def ottla_producer(ottla_broker: TestedBroker) -> Iterator[Producer]:
 @pytest.fixture
 def ottla_consumer(ottla_topic: Topic) -> Iterator[Consumer]:
     """A consumer that has subscribed to `ottla_topic` in a group of its own, and reads from the beginning."""
-    from ottla import Consumer
+    from ottla.uncollected import uncollected
+
+    with uncollected():
+        from ottla import Consumer
 
     with Consumer(of_beginning(ottla_topic)) as consumer:
         consumer.subscribe([str(ottla_topic)])

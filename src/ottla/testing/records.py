@@ -10,6 +10,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from ottla.testing.topic import Topic
+from ottla.uncollected import uncollected
 
 if TYPE_CHECKING:
     from ottla import ConsumerRecord
@@ -49,7 +50,8 @@ def assert_records(topic: Topic, expected: Iterable[Any], *, timeout: float = TI
 
 def read(topic: Topic, count: int, timeout: float) -> tuple[list[ConsumerRecord], int]:
     """All committed records, once there are so many or the time is over; and how many partitions there are."""
-    from ottla import Consumer, TopicPartition  # only where something is read
+    with uncollected():
+        from ottla import Consumer, TopicPartition  # only where something is read
 
     deadline = time.monotonic() + timeout
     settings = {**topic.client_settings, **READING}
