@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from interop.cluster import wait_for
-from interop.kafka_tools import Tools
+from interop.kafka_tools import Tools, tool
 from ottla import Admin, NewTopic, Producer
 from ottla.cli.main import main
 from ottla.coordination.controller.first_levels import STEPS
@@ -23,7 +23,10 @@ TOPICS, CONFIGS = "TopicCommand", "kafka.admin.ConfigCommand"
 LEVELS = {**STEPS, "3.3-IV3": 7}
 """What Kafka's tool names metadata.version."""
 CONFIG = re.compile(r"^  (\S+?)=(.*?) sensitive=(\w+) synonyms=", re.MULTILINE)
-QUOTAS = re.compile(r"^Quota configs for client-id '(\S+)' are (.*)$", re.MULTILINE)
+QUOTAS = re.compile(r"^Quota configs for (.*) are (\S+=.*)$", re.MULTILINE)
+WHOSE = re.compile(r"(\S+) '(\S+)'")
+USER = re.compile(r"^SCRAM credential configs for user-principal '(\S+)' are (.*)$", re.MULTILINE)
+HASHED = re.compile(r"(SCRAM-SHA-\d+)=iterations=(\d+)")
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +55,10 @@ class Both:
     def __init__(self, tools: Tools, address: str, capsys: pytest.CaptureFixture[str]) -> None:
         self._tools, self._at, self._capsys = tools, ("--bootstrap-server", address), capsys
 
-    def ours(self, *words: str) -> list[dict[str, Any]]:
-        """The rows of ours."""
+    def ours(self, *words: str) -> Any:
+        """What ours prints as JSON: rows, most often."""
         assert main([*words, "--json", *self._at]) == 0
-        rows: list[dict[str, Any]] = json.loads(self._capsys.readouterr().out)
-        return rows
+        return json.loads(self._capsys.readouterr().out)
 
     def theirs(self, name: str, *words: str) -> str:
         said = self._tools.run(name, *self._at, *words)
@@ -100,17 +102,74 @@ def test_the_same_configs_are_told(both: Both, topic: str, kind: str, everything
     assert bool(mine) == bool(everything or kind == "topics")
 
 
-def test_the_same_limits_are_told(both: Both, any_broker: str) -> None:
-    client = f"client-{uuid.uuid4().hex[:8]}"
-    named = ("--entity-type", "clients", "--entity-name", client)
-    limits = "producer_byte_rate=1000,request_percentage=12.5"
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("groups", "consumer.session.timeout.ms=50000,consumer.heartbeat.interval.ms=6000"),
+        ("client-metrics", "metrics=org.apache.kafka.,interval.ms=5000"),
+        ("broker-loggers", ""),
+    ],
+)
+def test_the_same_configs_are_told_of_what_is_no_topic_and_no_broker(
+    both: Both, any_broker: str, kind: str, changes: str
+) -> None:
+    name = f"told-{uuid.uuid4().hex[:8]}" if changes else "1"
+    named = ("--entity-type", kind, "--entity-name", name)
+    if changes:
+        assert main(["configs", "alter", *named, "--add-config", changes, "--bootstrap-server", any_broker]) == 0
+        wait_for(lambda: both.ours("configs", "describe", *named) != [], "the configs are there")
+    told = CONFIG.findall(both.theirs(CONFIGS, "--describe", *named))
+    mine = both.ours("configs", "describe", *named, *(() if changes else ("--all",)))
+    assert {row["config"]: row["value"] for row in mine} == {name: value for name, value, _ in told}
+    assert len(mine) >= 2
+
+
+@pytest.mark.parametrize(
+    ("entity", "limits"),
+    [
+        (("clients", "c-1"), "producer_byte_rate=1000,request_percentage=12.5"),
+        (("users", "u-1"), "consumer_byte_rate=2000,controller_mutation_rate=3"),
+        (("users", "u-2", "clients", "c-2"), "producer_byte_rate=3000"),
+        (("ips", "10.0.0.7"), "connection_creation_rate=7"),
+    ],
+    ids=["client", "user", "client of a user", "address"],
+)
+def test_the_same_limits_are_told(both: Both, any_broker: str, entity: tuple[str, ...], limits: str) -> None:
+    pairs = list(zip(entity[::2], entity[1::2], strict=True))
+    named = [word for kind, name in pairs for word in ("--entity-type", kind, "--entity-name", name)]
     assert main(["quotas", "alter", *named, "--add-config", limits, "--bootstrap-server", any_broker]) == 0
     wait_for(lambda: both.ours("quotas", "describe", *named) != [], "the limits are there")
     ((who, told),) = QUOTAS.findall(both.theirs(CONFIGS, "--describe", *named))
-    pairs = (pair.split("=") for pair in told.split(", "))
-    assert [
-        (row["client_id"], row["quota"], row["value"]) for row in both.ours("quotas", "describe", *named)
-    ] == sorted((who, name, float(value)) for name, value in pairs)
+    theirs = [each.split("=") for each in told.split(", ")]
+    mine = both.ours("quotas", "describe", *named)
+    assert [(row["quota"], row["value"]) for row in mine] == sorted((name, float(value)) for name, value in theirs)
+    named_there = {kind.replace("user-principal", "user").replace("-", "_"): name for kind, name in WHOSE.findall(who)}
+    assert {key: mine[0][key] for key in ("user", "client_id", "ip") if mine[0][key]} == named_there
+    assert list(named_there.values()) == [name for _, name in pairs]
+
+
+def test_the_same_users_may_log_in(both: Both, any_broker: str) -> None:
+    name = f"user-{uuid.uuid4().hex[:8]}"
+    how = ("--mechanism", "SCRAM-SHA-256", "--mechanism", "SCRAM-SHA-512", "--iterations", "8192")
+    given = ("--insecure-password", "s3cret", "--bootstrap-server", any_broker)
+    assert main(["users", "add", name, *how, *given]) == 0
+    wait_for(lambda: len(both.ours("users", "describe", name)) == 2, "the user is there")
+    ((who, told),) = USER.findall(both.theirs(CONFIGS, "--describe", "--entity-type", "users", "--entity-name", name))
+    assert [tuple(row.values()) for row in both.ours("users", "describe", name)] == sorted(
+        (who, mechanism, int(iterations)) for mechanism, iterations in HASHED.findall(told)
+    )
+
+
+def test_as_many_records_are_counted_as_the_offsets_say(both: Both, topic: str) -> None:
+    ends = re.findall(rf"^{topic}:(\d+):(\d+)$", both.theirs("GetOffsetShell", "--topic", topic), re.MULTILINE)
+    mine = both.ours("records", "count", topic)
+    assert [(row["partition"], row["records"]) for row in mine] == [(int(p), int(end)) for p, end in ends]
+
+
+def test_the_cluster_has_the_same_id(both: Both, any_broker: str) -> None:
+    # In a JVM of its own, which it ends.
+    (told,) = re.findall(r"Cluster ID: (\S+)", tool("ClusterTool", "cluster-id", "--bootstrap-server", any_broker))
+    assert both.ours("cluster", "describe")["cluster_id"] == told
 
 
 def test_the_same_copies_are_on_the_disks(both: Both, topic: str) -> None:

@@ -159,6 +159,17 @@ def test_an_export_of_one_is_read_by_the_other(tools: Tools, any_broker: str, le
     assert sorted(line[0].replace('"', "") for line in mine) == sorted(line[0].replace('"', "") for line in said)
 
 
+def test_what_ours_forgets_of_a_group_theirs_no_longer_tells_and_the_other_way_round(
+    tools: Tools, any_broker: str, left: str, topic: str
+) -> None:
+    at = ("--bootstrap-server", any_broker)
+    assert ours("groups", "delete-offsets", left, "--topic", f"{topic}:0", *at) == []
+    said = theirs(tools, GROUPS, *at, "--describe", "--group", left)
+    assert [row[:4] for row in said[1:]] == [[left, topic, "2", "9"]]
+    theirs(tools, GROUPS, *at, "--delete-offsets", "--group", left, "--topic", f"{topic}:2")
+    assert ours("groups", "describe", left, *at)[1:] == []
+
+
 def test_transactions_are_told_alike(tools: Tools, any_broker: str, topic: str) -> None:
     at = ("--bootstrap-server", any_broker)
     name = f"tx-{uuid.uuid4().hex[:8]}"

@@ -194,6 +194,20 @@ def test_at_a_terminal_forgetting_a_group_shows_what_goes_and_asks(run: Ottla, l
     assert left not in run("groups", "list").splitlines()
 
 
+def test_at_a_terminal_forgetting_offsets_shows_them_and_asks(run: Ottla, left: str, filled: str) -> None:
+    run("groups", "reset-offsets", left, "--topic", filled, "--to-latest", "--execute")
+    words = ("groups", "delete-offsets", left, "--topic", f"{filled}:1", "--bootstrap-server", run.address)
+    with Terminal(*words) as terminal:
+        terminal.says("Forget them for good? [y/N]")
+        terminal.says("COMMITTED OFFSET")
+        terminal.type(b"n\n")
+        assert terminal.ends() == 1
+    assert len(run.rows("groups", "describe", left)[1:]) == 2
+    with Terminal(*words, "--yes") as terminal:
+        assert terminal.ends() == 0
+    assert len(run.rows("groups", "describe", left)[1:]) == 1
+
+
 def test_a_group_at_work_is_left_alone(run: Ottla, member: Consumer, group: str, filled: str) -> None:
     to = ("--topic", filled, "--to-latest", "--execute")
     told = run("groups", "reset-offsets", group, *to, status=1)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ottla.model import OffsetAndMetadata, TopicPartition
 
 LOST = ("GROUP", "COMMITTED PARTITIONS")
+LOST_OFFSETS = ("TOPIC", "PARTITION", "COMMITTED OFFSET")
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
 
@@ -174,11 +175,24 @@ def committed(admin: Admin, names: Iterable[str]) -> list[tuple[str, int]]:
 @click.argument("group")
 @bootstrap_server
 @click.option("--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, required=True, help="Whose offsets.")
+@yes_option
 @settings_option("client")
-def delete_offsets(group: str, bootstrap_server: str, topics: tuple[str, ...], settings: tuple[str, ...]) -> None:
-    """Forget what GROUP committed for topics, or for some of their partitions."""
+def delete_offsets(
+    group: str, bootstrap_server: str, topics: tuple[str, ...], agreed: bool, settings: tuple[str, ...]
+) -> None:
+    """Forget what GROUP committed for topics, or for some of their partitions. At a terminal it asks first."""
     with admin_at(bootstrap_server, settings) as admin:
-        admin.delete_consumer_group_offsets(group, chosen_partitions(admin, topics))
+        chosen = chosen_partitions(admin, topics)
+        ask_at_terminal(
+            lambda: aligned(LOST_OFFSETS, offsets_among(admin, group, chosen)), "Forget them for good?", agreed=agreed
+        )
+        admin.delete_consumer_group_offsets(group, chosen)
+
+
+def offsets_among(admin: Admin, group: str, chosen: Iterable[TopicPartition]) -> list[tuple[str, int, int]]:
+    """What the group has committed for these partitions."""
+    has = admin.list_consumer_group_offsets(group)
+    return sorted((tp.topic, tp.partition, has[tp].offset) for tp in set(chosen) & has.keys())
 
 
 commands: tuple[Callable[..., Any], ...] = (watch, reset_offsets)
