@@ -72,5 +72,11 @@ def test_offsets_of_a_group_that_is_gone_are_forgotten(broker: TestedBroker, top
 def test_a_span_that_is_none_is_refused(broker: TestedBroker) -> None:
     with pytest.raises(ConfigError, match=r"travel\(hours=-1\) goes nowhere"):
         broker.travel(hours=-1)
-    with pytest.raises(ConfigError, match="the words are timedelta's, such as hours=2"):
+    with pytest.raises(
+        ConfigError, match=r"travel\(years=1\): unknown word 'years'; there are timedelta's, such as hours=2: weeks, "
+    ):
         broker.travel(years=1)
+    with pytest.raises(ConfigError, match="unknown word 'hour'; did you mean 'hours'"):
+        broker.travel(hour=1)
+    with pytest.raises(ConfigError, match="give a number that is a span"):
+        broker.travel(hours="2")  # type: ignore[arg-type]

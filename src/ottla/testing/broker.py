@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.broker.embedded import CLOSE_SECONDS, Broker
 from ottla.broker.settings.config import read_config
+from ottla.config import unknown_among
 from ottla.errors import ConfigError, IllegalStateError, KafkaError
 from ottla.testing.clock import TravellingClock
 from ottla.testing.faults.faults import Faults, in_loop
@@ -17,6 +18,9 @@ from ottla.testing.standing_ports import StandingPorts
 
 if TYPE_CHECKING:
     from ottla.broker.server import Server
+
+
+WORDS = ("weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds")
 
 
 class TestedBroker(Broker):
@@ -139,10 +143,14 @@ class TestedBroker(Broker):
 
 def span_ms(span: dict[str, float]) -> int:
     """Milliseconds of a span that is named as `timedelta` names it; ConfigError where it is none that can pass."""
+    for word in span:
+        if word not in WORDS:
+            told = unknown_among("word", word, WORDS, f"timedelta's, such as hours=2: {', '.join(WORDS)}")
+            raise ConfigError(f"travel({asked(span)}): {told}")
     try:
         ms = round(timedelta(**span).total_seconds() * 1000)
     except (TypeError, OverflowError) as error:
-        raise ConfigError(f"travel({asked(span)}): {error}; the words are timedelta's, such as hours=2") from None
+        raise ConfigError(f"travel({asked(span)}): {error}; give a number that is a span, such as hours=2") from None
     if ms <= 0:
         raise ConfigError(f"travel({asked(span)}) goes nowhere: time passes forwards, such as travel(hours=2)")
     return ms
