@@ -30,6 +30,7 @@ from tests.cli.conftest import ottla
         ("brokr", "unknown command 'brokr'; did you mean 'broker'?"),
         ("topics creat x", "unknown command 'creat'; did you mean 'create'?"),
         ("--versoin", "unknown option '--versoin'; did you mean '--version'?"),
+        ("bench produce --records 5", "unknown option '--records'; did you mean '--num-records'?"),
         ("broker --log-dirs /data", "unknown option '--log-dirs'; did you mean '--data-dir'?"),
         ("consume t -c 1", "unknown option '-c'; did you mean '--max-messages'?"),
         ("consume t -n x", "'-n' / '--max-messages': 'x' is no whole number"),

@@ -123,7 +123,8 @@ def sentence_of(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx is not None else "ottla"
     if isinstance(error, click.NoSuchOption):
         known = [name for p in error.ctx.command.get_params(error.ctx) for name in p.opts] if error.ctx else []
-        meant = KAFKAS.get(error.option_name)
+        longer = [name for name in known if name.endswith(f"-{error.option_name.lstrip('-')}")]
+        meant = longer[0] if len(longer) == 1 else KAFKAS.get(error.option_name)
         if meant in known:
             return f"unknown option {error.option_name!r}; did you mean {meant!r}? (see {path} --help)"
         return f"{unknown('option', error.option_name, known)} (see {path} --help)"
