@@ -283,6 +283,12 @@ def test_the_page_before_makes_room_while_the_cluster_is_asked(browser: Browser,
         expect(page.locator("#page[aria-busy]")).to_have_count(0)
 
 
+def test_one_broker_is_not_told_as_several(browser: Browser, console: str) -> None:
+    with page_of(browser, console) as page:
+        shows(page, "#/overview", "Overview")
+        expect(page.locator(".figures li").first).to_have_text("1broker")
+
+
 def tab_to(page: Page, role: str, name: str) -> None:
     """Press Tab until that is where the keyboard is; what has it shows so."""
     wanted = page.get_by_role(role, name=name, exact=True)  # type: ignore[arg-type]

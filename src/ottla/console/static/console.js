@@ -33,6 +33,7 @@ const tell = (error) => { if (error.name !== "AbortError") say(error.message, tr
 const field = (label, name, attributes = {}) => el("label", {}, label, el("input", { name, ...attributes }));
 const choice = (label, name, options) => el("label", {}, label, el("select", { name }, options.map((o) => el("option", { value: o }, o))));
 const figure = (number, text, bad = false) => el("li", { class: bad ? "bad" : null }, el("b", {}, number), text);
+const counted = (number, one) => figure(number, number === 1 ? one : one + "s");
 const when = (ms) => (ms < 0 ? "–" : new Date(ms).toISOString().replace("T", " ").replace("Z", ""));
 
 async function request(path, options = {}) {
@@ -75,7 +76,7 @@ async function overview() {
   return [
     el("h1", {}, "Overview"),
     el("ul", { class: "figures" },
-      figure(seen.brokers.length, "brokers"), figure(seen.topics, "topics"), figure(seen.partitions, "partitions"), figure(groups, "groups"),
+      counted(seen.brokers.length, "broker"), counted(seen.topics, "topic"), counted(seen.partitions, "partition"), counted(groups, "group"),
       figure(seen.under_replicated.length, "under-replicated", seen.under_replicated.length > 0),
       figure(seen.without_leader.length, "without leader", seen.without_leader.length > 0)),
     el("h2", {}, "Brokers"),
@@ -188,7 +189,7 @@ async function group(name) {
     lags.push(seen.lag);
     if (lags.length > 300) lags.shift();
     live.replaceChildren(
-      el("ul", { class: "figures" }, figure(seen.state, "state"), figure(seen.members.length, "members"), figure(seen.lag, "records behind")),
+      el("ul", { class: "figures" }, figure(seen.state, "state"), counted(seen.members.length, "member"), figure(seen.lag, seen.lag === 1 ? "record behind" : "records behind")),
       el("h2", {}, "Lag over the last minutes"), line(lags),
       el("h2", {}, "Partitions"),
       table(["topic", "partition", "committed", "end", "lag", "member"], seen.partitions.map((p) => [link(p.topic, "topic", p.topic), p.partition, p.offset, p.end, p.lag, p.member])),

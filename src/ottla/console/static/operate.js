@@ -50,7 +50,7 @@ async function transaction(name) {
   const seen = await ask("transaction", { name });
   return [
     el("h1", {}, name),
-    el("ul", { class: "figures" }, figure(seen.state, "state"), figure(seen.partitions.length, "partitions"), figure(seen.producer, "producer id"), figure(seen.epoch, "epoch")),
+    el("ul", { class: "figures" }, figure(seen.state, "state"), counted(seen.partitions.length, "partition"), figure(seen.producer, "producer id"), figure(seen.epoch, "epoch")),
     el("p", { class: "dim" }, `coordinator ${seen.coordinator}, may take ${ms(seen.timeout_ms)}, ` + (seen.began_ms === null ? "nothing under way" : `began ${when(seen.began_ms)} UTC`)),
     el("h2", {}, "Partitions of the open transaction"),
     table(["topic", "partition", "since offset"], seen.partitions.map((p) => [link(p.topic, "topic", p.topic), p.partition, p.from])),
