@@ -124,6 +124,8 @@ def test_connect_s_tools_find_a_pipeline_as_a_connector(running: Running, topics
         assert status["tasks"] == [{"id": 0, "state": "RUNNING", "worker_id": remote.address}]
         assert remote.connector("GET", "copy", "topics") == {"copy": {"topics": sorted([source, out])}}
         assert raw(remote, "PUT", "/connectors/copy/topics/reset")[0] == 403
+        assert raw(remote, "HEAD", "/") == (200, None)
+        assert raw(remote, "HEAD", "/connectors/cpy") == (404, None)
         assert raw(remote, "PUT", "/connectors/copy/stop")[0] == 204
         assert raw(remote, "DELETE", "/connectors/copy/offsets")[0] == 200
         assert raw(remote, "PUT", "/connectors/copy/resume")[0] == 202

@@ -36,16 +36,18 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def respond(self) -> None:
-        answer = self.refusal() or self.server.answering(self.command, self.path, self.body())
+        asks_for_head = self.command == "HEAD"  # as tools do that look whether somebody is there
+        method = "GET" if asks_for_head else self.command
+        answer = self.refusal() or self.server.answering(method, self.path, self.body())
         self.send_response(answer.status)
         if answer.body:
             self.send_header("Content-Type", answer.kind)
         if answer.status != 204:
             self.send_header("Content-Length", str(len(answer.body)))
         self.send_header("X-Content-Type-Options", "nosniff")
-        self.end_headers_with(answer.body)
+        self.end_headers_with(b"" if asks_for_head else answer.body)
 
-    do_GET = do_PUT = do_POST = do_DELETE = do_PATCH = respond
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_PATCH = respond
 
     def end_headers_with(self, body: bytes) -> None:
         """Head and body in one piece: in two, the second would wait for the first to be acknowledged."""
