@@ -116,6 +116,11 @@ def no_segments(folder: Path) -> None:
         path.unlink()
 
 
+def only_a_snapshot(folder: Path) -> None:
+    (folder / f"{5:020d}-{1:010d}.checkpoint").write_bytes(b"of any content")
+    no_segments(folder)
+
+
 def no_bytes(folder: Path) -> None:
     for path in folder.glob("*.log"):
         os.truncate(path, 0)
@@ -149,6 +154,7 @@ EITHER = [
 OF_A_CONTROLLER = [
     pytest.param(empty, r"the log ends at offset 0, and was on the disk up to \d+; restore .* from a backup", id="an empty segment"),
     pytest.param(lambda place: no_folder(place.data / METADATA), f"{METADATA} is missing or empty, while there was a log in it: restore it", id="no folder"),
+    pytest.param(lambda place: only_a_snapshot(place.data / METADATA), f"{METADATA} is missing or empty, while there was a log in it: restore it", id="only a snapshot"),
     pytest.param(lambda place: no_files(place.data / METADATA), f"{METADATA} is missing or empty, while there was a log in it: restore it", id="no files"),
     pytest.param(lambda place: as_folder(place.data / METADATA / "quorum-state"), "quorum-state is a folder, where a file belongs: move it away", id="a folder as promises"),
     pytest.param(lambda place: (place.data / METADATA / "quorum-state").write_bytes(b"{"), "quorum-state cannot be read .* this node might vote twice: restore", id="torn promises"),

@@ -105,7 +105,7 @@ def make_server(config: BrokerConfig) -> Serves:
 
 
 def made(config: BrokerConfig) -> Serves:
-    """As the settings say."""
+    """KafkaError where what is on the disk is out of service or cannot be read."""
     if config.controls:
         from ottla.broker.controller_server import ControllerServer
 

@@ -164,8 +164,8 @@ class ReplicaRoles:
         except OfflineError:
             pass  # as was said of its directory
         except KafkaError as error:
-            log.error("%s cannot be used: %s", role.partition.topic_partition, error)
-            if role.partition.fault is None:
+            if role.partition.fault is None:  # else that was told
+                log.error("%s cannot be used: %s", role.partition.topic_partition, error.reason)
                 again = self._clock.monotonic() + AGAIN_SECONDS
                 self._timers.at(again, lambda: self.on_failure(role.topic.topic_id))
 

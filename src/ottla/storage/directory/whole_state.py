@@ -35,7 +35,8 @@ def ensure_whole(
     False where it is a copy that is missing, and is to be fetched anew.
     """
     where_voted = fetch_anew(folder) if is_copy else f"where others vote, {START_OVER}"
-    for path in strangers(folder, alone=not is_copy and not os.path.lexists(folder / PROMISES)):
+    alone = not is_copy and not os.path.lexists(folder / PROMISES)
+    for path in strangers(folder, alone=alone):
         raise ConfigError(
             f"the broker does not start, and nothing was changed: {path} is {kind_of(path)}, where a file belongs: move it away, and "
             f"restore {folder} from a backup; {where_voted}"
@@ -51,7 +52,7 @@ def ensure_whole(
         raise ConfigError(
             f"the broker does not start, and nothing was changed: {damage}; restore {folder} from a backup, or {way_out(folder, node_id, is_copy=is_copy)}"
         )
-    if held or not (others or (recovery_point and (is_copy or not any(folder.glob("*.checkpoint"))))):
+    if held or not (others or (recovery_point and not (alone and any(folder.glob("*.checkpoint"))))):
         return True
     if not is_copy:
         rest = f"{folder.parent} holds {min(others)} and {len(others) - 1} more" if others else "there was a log in it"

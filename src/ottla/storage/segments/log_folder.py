@@ -119,7 +119,8 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
             raise ValueError(f"version {fields['version']}")
         return id_of(fields["topic_id"])
     except (KeyError, ValueError) as error:
-        raise ValueError(f"{path} is damaged ({error}): it must hold 'version: 0' and 'topic_id: …'") from None
+        fault = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"{path} is damaged ({fault}): it must hold 'version: 0' and 'topic_id: …'") from None
 
 
 def write_topic_id(directory: Path, topic_id: uuid.UUID) -> None:

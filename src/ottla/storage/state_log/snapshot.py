@@ -169,7 +169,7 @@ def state_in(data: bytes, name: str) -> State:
 
 
 def parsed(data: bytes) -> State:
-    """As its batches say."""
+    """CorruptRecordError, which does not know the file's name, where the batches have no header, no footer or wrong CRCs."""
     control: list[tuple[int, bytes | None] | None] = []
     quorum = Quorum()
     end = 0
