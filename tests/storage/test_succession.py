@@ -229,6 +229,20 @@ def test_rows_of_segments_that_are_gone_for_good_do_not_pile_up(tmp_path: Path) 
     assert len(read(tmp_path)) < 3000
 
 
+def test_what_is_told_of_segments_that_are_kept_outlives_the_rest(tmp_path: Path) -> None:
+    for number in range(3000):
+        note(tmp_path, [Row(number, number + 1, 10, number, 30)], [5, number])
+    rows = read(tmp_path)
+    assert {5, 6, 2998, 2999} <= rows.keys(), "with what followed them, be it gone"
+    assert len(rows) < 2000
+
+
+def test_a_note_that_is_small_is_not_written_anew(tmp_path: Path) -> None:
+    for number in range(20):
+        note(tmp_path, [Row(number, number + 1, 10, number, 30)], [number])
+    assert len(read(tmp_path)) == 20
+
+
 def test_a_note_that_cannot_be_written_keeps_nobody_from_anything(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

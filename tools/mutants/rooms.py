@@ -104,6 +104,12 @@ ROOMS: dict[str, Room] = {
             "storage/test_timestamps.py",
         ),
     ),
+    "storage/succession": Room(
+        ("storage/segments/succession.py",),
+        ("storage/test_succession.py", "storage/test_shortened_segments.py"),
+    ),
+    "settings": Room(("settings_class.py",), ("config/test_settings_class.py", "config/test_read_settings.py")),
+    "uncollected": Room(("uncollected.py",), ("test_uncollected.py",)),
     "client/producer": Room(
         (
             "client/producer/partitioner.py",
@@ -125,6 +131,7 @@ ROOMS: dict[str, Room] = {
             "client/producer/test_producer_sequences.py",
             "client/producer/test_record_accumulator.py",
             "client/producer/test_sender.py",
+            "client/producer/test_sender_end.py",
             "client/producer/test_transaction_machine.py",
             "client/producer/test_transaction_transcripts.py",
             "client/producer/test_transaction_state.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,6 +24,28 @@ def mine(members: Any, partitions: Any, owned: Any) -> Any:
 def test_names_classes_objects_and_functions_are_taken_in_order() -> None:
     chosen = choose_assignors(["sticky", f"{JAVA}RoundRobinAssignor", RangeAssignor, CooperativeStickyAssignor(), mine])
     assert list(chosen) == ["sticky", "roundrobin", "range", "cooperative-sticky", "mine"]
+
+
+def test_whatever_can_be_called_with_three_arguments_is_taken() -> None:
+    class Kept:
+        name = "kept"
+
+        def __call__(self, members: Any, partitions: Any, owned: Any) -> Any:
+            return {}
+
+    assert len(choose_assignors([Kept()])) == len(choose_assignors([partial(mine)])) == 1
+
+
+def test_an_object_that_assigns_and_has_no_name_is_none_though_it_can_be_called() -> None:
+    class Nameless:
+        def assign(self, cluster: Any, subscriptions: Any) -> Any:
+            return {}
+
+        def __call__(self, members: Any, partitions: Any, owned: Any) -> Any:
+            return {}
+
+    with pytest.raises(ConfigError, match="is no assignor: it has no name"):
+        choose_assignors([Nameless()])
 
 
 @pytest.mark.parametrize(("short", "known"), KNOWN.items())

@@ -52,6 +52,35 @@ def test_members_get_partitions_of_their_rack_as_far_as_the_counts_allow() -> No
     assert told(RangeAssignor(), cluster, wants) == {"a": "tp1 tp3", "b": "tp0 tp2"}
 
 
+def test_a_member_that_is_near_to_no_more_than_its_share_leaves_the_one_too_many_to_anybody() -> None:
+    cluster = cluster_of({"t": [[0], [1], [1]]}, {0: "east", 1: "west"})
+    wants = {
+        "a": Subscription(topics=["t"], rack_id="east"),
+        "b": Subscription(topics=["t"], rack_id="north"),
+    }
+    assert told(RangeAssignor(), cluster, wants) == {"a": "tp0 tp1", "b": "tp2"}
+
+
+def test_where_another_has_the_one_too_many_nobody_gets_it_for_being_near_though_he_had_room_before() -> None:
+    partitions = [[1], [0], [0], [1]]
+    cluster = cluster_of({"t": partitions, "u": partitions}, {0: "east", 1: "west"})
+    wants = {
+        name: Subscription(topics=["t", "u"], rack_id=rack)
+        for name, rack in (("a", "east"), ("b", "west"), ("c", "north"))
+    }
+    assert told(RangeAssignor(), cluster, wants) == {"a": "tp1 tp2 up1 up2", "b": "tp0 up0", "c": "tp3 up3"}
+
+
+def test_of_topics_that_belong_together_nobody_gets_more_than_its_share_for_being_near() -> None:
+    everywhere = [[0, 1]] * 4
+    cluster = cluster_of({"t": [*everywhere[:3], [0]], "u": everywhere}, {0: "east", 1: "west"})
+    wants = {
+        "a": Subscription(topics=["t", "u"], rack_id="east"),
+        "b": Subscription(topics=["t", "u"], rack_id="east"),
+    }
+    assert told(RangeAssignor(), cluster, wants) == {"a": "tp0 tp1 up0 up1", "b": "tp2 tp3 up2 up3"}
+
+
 def test_topics_that_belong_together_stay_together_on_racks() -> None:
     cluster = cluster_of({"t": [[1], [0]], "u": [[1], [0]]}, {0: "east", 1: "west"})
     wants = {

@@ -61,7 +61,7 @@ def handed_over(one: Any) -> Assignor:
     if not missing:
         assignor: Assignor = one
         return assignor
-    if inspect.isroutine(one) or (callable(one) and not hasattr(one, "assign")):
+    if callable(one) and not hasattr(one, "assign"):
         return of_function(one)
     raise ConfigError(f"{SETTING}: {one!r} is no assignor: it has no {', '.join(missing)}")
 
