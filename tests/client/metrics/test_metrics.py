@@ -15,7 +15,8 @@ from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition, a
 from ottla.client.admin import ClientQuotaEntity
 from ottla.client.metrics.client_metrics import ClientMetrics, MetricName
 from ottla.client.metrics.descriptions import GROUPS
-from ottla.errors import BufferExhaustedError, OttlaError
+from ottla.errors import BufferExhaustedError, KafkaTimeoutError, OttlaError
+from tests.patience import eventually
 
 PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 RECORDS = 40
@@ -146,9 +147,18 @@ def test_a_consumers_commits_and_its_listener_take_time(broker: Broker) -> None:
     assert told.value("failed-rebalance-rate-per-hour") == 0
 
 
+def knows(producer: Producer, topic: str) -> bool:
+    """Whether it has heard of the topic, however little time it takes for that."""
+    try:
+        return bool(producer.partitions_for(topic))
+    except KafkaTimeoutError:
+        return False
+
+
 def test_a_record_that_finds_no_memory_is_counted() -> None:
     with Broker() as broker:
         producer = Producer(broker.client_settings(), buffer_memory=2_000, batch_size=1_000, max_block_ms=50)
+        eventually(lambda: knows(producer, "full"))
         producer.send("full", b"x").result(30)
     producer.send("full", b"x" * 1_500)
     with pytest.raises(BufferExhaustedError):
