@@ -9,6 +9,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -66,6 +67,24 @@ class Both:
         return said.text
 
 
+@contextmanager
+def done_and_undone(do: list[str], undo: list[str]) -> Iterator[None]:
+    """A command's work is there for a while: other tests compare all that there is on the same brokers."""
+    if not do:
+        yield
+        return
+    assert main(do) == 0
+    try:
+        yield
+    finally:
+        assert main(undo) == 0
+
+
+def names_in(pairs: str) -> str:
+    """The names of NAME=VALUE,…"""
+    return ",".join(pair.partition("=")[0] for pair in pairs.split(",") if pair)
+
+
 @pytest.fixture
 def both(tools: Tools, any_broker: str, capsys: pytest.CaptureFixture[str]) -> Both:
     return Both(tools, any_broker, capsys)
@@ -115,13 +134,15 @@ def test_the_same_configs_are_told_of_what_is_no_topic_and_no_broker(
 ) -> None:
     name = f"told-{uuid.uuid4().hex[:8]}" if changes else "1"
     named = ("--entity-type", kind, "--entity-name", name)
-    if changes:
-        assert main(["configs", "alter", *named, "--add-config", changes, "--bootstrap-server", any_broker]) == 0
-        wait_for(lambda: both.ours("configs", "describe", *named) != [], "the configs are there")
-    told = CONFIG.findall(both.theirs(CONFIGS, "--describe", *named))
-    mine = both.ours("configs", "describe", *named, *(() if changes else ("--all",)))
-    assert {row["config"]: row["value"] for row in mine} == {name: value for name, value, _ in told}
-    assert len(mine) >= 2
+    alter = ["configs", "alter", *named, "--bootstrap-server", any_broker]
+    with done_and_undone(
+        [*alter, "--add-config", changes] if changes else [], [*alter, "--delete-config", names_in(changes)]
+    ):
+        wait_for(lambda: not changes or both.ours("configs", "describe", *named) != [], "the configs are there")
+        told = CONFIG.findall(both.theirs(CONFIGS, "--describe", *named))
+        mine = both.ours("configs", "describe", *named, *(() if changes else ("--all",)))
+        assert {row["config"]: row["value"] for row in mine} == {name: value for name, value, _ in told}
+        assert len(mine) >= 2
 
 
 @pytest.mark.parametrize(
@@ -137,11 +158,12 @@ def test_the_same_configs_are_told_of_what_is_no_topic_and_no_broker(
 def test_the_same_limits_are_told(both: Both, any_broker: str, entity: tuple[str, ...], limits: str) -> None:
     pairs = list(zip(entity[::2], entity[1::2], strict=True))
     named = [word for kind, name in pairs for word in ("--entity-type", kind, "--entity-name", name)]
-    assert main(["quotas", "alter", *named, "--add-config", limits, "--bootstrap-server", any_broker]) == 0
-    wait_for(lambda: both.ours("quotas", "describe", *named) != [], "the limits are there")
-    ((who, told),) = QUOTAS.findall(both.theirs(CONFIGS, "--describe", *named))
+    alter = ["quotas", "alter", *named, "--bootstrap-server", any_broker]
+    with done_and_undone([*alter, "--add-config", limits], [*alter, "--delete-config", names_in(limits)]):
+        wait_for(lambda: both.ours("quotas", "describe", *named) != [], "the limits are there")
+        ((who, told),) = QUOTAS.findall(both.theirs(CONFIGS, "--describe", *named))
+        mine = both.ours("quotas", "describe", *named)
     theirs = [each.split("=") for each in told.split(", ")]
-    mine = both.ours("quotas", "describe", *named)
     assert [(row["quota"], row["value"]) for row in mine] == sorted((name, float(value)) for name, value in theirs)
     named_there = {kind.replace("user-principal", "user").replace("-", "_"): name for kind, name in WHOSE.findall(who)}
     assert {key: mine[0][key] for key in ("user", "client_id", "ip") if mine[0][key]} == named_there
@@ -151,13 +173,15 @@ def test_the_same_limits_are_told(both: Both, any_broker: str, entity: tuple[str
 def test_the_same_users_may_log_in(both: Both, any_broker: str) -> None:
     name = f"user-{uuid.uuid4().hex[:8]}"
     how = ("--mechanism", "SCRAM-SHA-256", "--mechanism", "SCRAM-SHA-512", "--iterations", "8192")
-    given = ("--insecure-password", "s3cret", "--bootstrap-server", any_broker)
-    assert main(["users", "add", name, *how, *given]) == 0
-    wait_for(lambda: len(both.ours("users", "describe", name)) == 2, "the user is there")
-    ((who, told),) = USER.findall(both.theirs(CONFIGS, "--describe", "--entity-type", "users", "--entity-name", name))
-    assert [tuple(row.values()) for row in both.ours("users", "describe", name)] == sorted(
-        (who, mechanism, int(iterations)) for mechanism, iterations in HASHED.findall(told)
-    )
+    at = ("--bootstrap-server", any_broker)
+    with done_and_undone(
+        ["users", "add", name, *how, "--insecure-password", "s3cret", *at], ["users", "delete", name, "--yes", *at]
+    ):
+        wait_for(lambda: len(both.ours("users", "describe", name)) == 2, "the user is there")
+        told_of = ("--entity-type", "users", "--entity-name", name)
+        ((who, told),) = USER.findall(both.theirs(CONFIGS, "--describe", *told_of))
+        mine = [tuple(row.values()) for row in both.ours("users", "describe", name)]
+    assert mine == sorted((who, mechanism, int(iterations)) for mechanism, iterations in HASHED.findall(told))
 
 
 def test_as_many_records_are_counted_as_the_offsets_say(both: Both, topic: str) -> None:
