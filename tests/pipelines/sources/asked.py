@@ -15,6 +15,7 @@ from ottla.pipelines.feeds.spool import Spool
 from ottla.pipelines.secrets import Secrets
 from ottla.pipelines.sources.fed import FedSource
 from ottla.pipelines.surroundings import Surroundings
+from tests.patience import eventually
 
 
 class Asked:
@@ -59,4 +60,15 @@ class Asked:
         found: list[dict[str, Any]] = []
         while rows := self.next(reader):
             found += rows
+        return found
+
+    def awaited(self, reader: FeedReader, count: int) -> list[dict[str, Any]]:
+        """So many rows, where it may take another question: a database may think that somebody is still writing."""
+        found: list[dict[str, Any]] = []
+
+        def have_come() -> bool:
+            found.extend(self.all(reader))
+            return len(found) >= count
+
+        eventually(have_come)
         return found

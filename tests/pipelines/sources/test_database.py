@@ -86,18 +86,18 @@ def test_rows_that_are_there_come_first_and_then_new_ones_each_once(
     either.run(*insert(1, 2), *insert(3, at="2026-05-01 10:00:01"))
     model = source(either.url, **way)
     first = asked.reader(model)
-    assert ids(asked.all(first)) == [1, 2, 3]
+    assert ids(asked.awaited(first, 3)) == [1, 2, 3]
     either.run(*insert(4, 5, at="2026-05-01 10:00:02"))
-    assert ids(asked.all(first)) == [4, 5]
+    assert ids(asked.awaited(first, 2)) == [4, 5]
     either.run(*insert(6, at="2026-05-01 10:00:03"))
-    assert ids(asked.all(asked.reader(model))) == [6]  # another process goes on where that one was
+    assert ids(asked.awaited(asked.reader(model), 1)) == [6]  # another process goes on where that one was
 
 
 @pytest.mark.parametrize("way", [BY_TIME, BY_BOTH], ids=["time", "both"])
 def test_a_row_that_is_changed_comes_again(either: Either, asked: Asked, way: dict[str, Any]) -> None:
     either.run(*insert(1, 2))
     reader = asked.reader(source(either.url, **way))
-    assert ids(asked.all(reader)) == [1, 2]
+    assert ids(asked.awaited(reader, 2)) == [1, 2]
     either.run("update orders set item = 'y', at = '2026-05-02 10:00:00' where id = 1")
     assert [(row["id"], row["item"]) for row in asked.all(reader)] == [(1, "y")]
 
@@ -174,7 +174,7 @@ def test_a_time_younger_than_the_delay_waits(sql: Sql, asked: Asked) -> None:
     sql.run("create table orders (id serial primary key, at timestamptz not null)")
     sql.run("insert into orders (at) values (now()), (now() - interval '2 hours')")
     reader = asked.reader(source(sql.url, **BY_BOTH | {"timestamp.delay.interval.ms": 3_600_000}))
-    assert ids(asked.all(reader)) == [2]
+    assert ids(asked.awaited(reader, 1)) == [2]
 
 
 def test_what_is_there_now_is_all_that_a_run_once_reads(either: Either, asked: Asked) -> None:
@@ -183,7 +183,7 @@ def test_what_is_there_now_is_all_that_a_run_once_reads(either: Either, asked: A
     reader.prepareForTriggerAvailableNow()
     assert ids(asked.next(reader)) == [1, 2]
     either.run(*insert(4))
-    assert ids(asked.all(reader)) == [3]
+    assert ids(asked.awaited(reader, 1)) == [3]
 
 
 VALUES = {
@@ -412,7 +412,7 @@ def test_numbers_that_begin_again_stop_the_pipeline_and_rows_that_are_deleted_do
     add = "insert into orders (item) values ('x')"
     database.run(f"create table orders (id {NUMBERS[kind]}, item text)", add, add)
     reader = asked.reader(source(database.url, **BY_ID))
-    assert ids(asked.all(reader)) == [1, 2]
+    assert ids(asked.awaited(reader, 2)) == [1, 2]
     database.run("delete from orders where id = 2")
     assert asked.next(reader) == []
     database.run(*anew.split("; "))
@@ -436,7 +436,7 @@ def test_a_table_of_sqlite_that_gives_the_number_of_a_deleted_row_again_stops_th
     lite = Lite(tmp_path)
     lite.run("create table orders (id integer primary key, item text)", "insert into orders values (1, 'x'), (2, 'y')")
     reader = asked.reader(source(lite.url, **BY_ID))
-    assert ids(asked.all(reader)) == [1, 2]
+    assert ids(asked.awaited(reader, 2)) == [1, 2]
     lite.run("delete from orders where id = 2")
     with pytest.raises(DatabaseError, match=r"begin again below 2, .*; give the next row a greater one, or begin anew"):
         asked.next(reader)
@@ -453,7 +453,7 @@ def test_numbers_that_others_give_may_go_down(tmp_path: Path, asked: Asked, decl
     lite = Lite(tmp_path)
     lite.run(f"create table orders {declared}", "insert into orders (id) values (1), (2)")
     reader = asked.reader(source(lite.url, **BY_ID, **{"validate.non.null": False}))
-    assert ids(asked.all(reader)) == [1, 2]
+    assert ids(asked.awaited(reader, 2)) == [1, 2]
     lite.run("delete from orders where id = 2")
     assert asked.next(reader) == []
 
