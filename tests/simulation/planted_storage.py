@@ -33,8 +33,8 @@ def believes_to_have_forced_what_it_wrote(patch: pytest.MonkeyPatch) -> None:
 
 
 PLANTED: dict[Plant, int] = {
-    keeps_sequences_of_what_it_cut: 6,
-    keeps_what_a_crash_tore: 0,
+    keeps_sequences_of_what_it_cut: 26,
+    keeps_what_a_crash_tore: 1,
     believes_to_have_forced_what_it_wrote: 0,
 }
 """And a seed at which it was found, to be tried first."""
