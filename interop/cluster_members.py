@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import Any, Self
 
 import confluent_kafka as ck
 
+from interop.background import Background
 from interop.cluster import PATIENCE
 
 STANDSTILL_SECONDS = 30.0
@@ -20,10 +21,11 @@ CLASSIC, CONSUMER = "classic", "consumer"
 """A group's protocols."""
 
 
-class Member:
+class Member(Background):
     """A member of librdkafka's, which commits what it has read before it reads on."""
 
     def __init__(self, address: str, group: str, protocol: str = CLASSIC) -> None:
+        super().__init__()
         how = {"session.timeout.ms": 30_000} if protocol == CLASSIC else {"group.protocol": protocol}
         self._consumer = ck.Consumer(
             {
@@ -38,17 +40,13 @@ class Member:
         self.found: dict[str, list[int]] = {topic: [] for topic in TOPICS}
         self.committed = dict.fromkeys(TOPICS, 0)
         """Acknowledged."""
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
 
-    def __enter__(self) -> Member:
+    def __enter__(self) -> Self:
         self._consumer.subscribe(list(TOPICS))
-        self._thread.start()
-        return self
+        return super().__enter__()
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__exit__()
         self._consumer.close()
 
     def _run(self) -> None:
@@ -71,7 +69,7 @@ class Member:
                     return
 
 
-class Copier:
+class Copier(Background):
     """Copies a topic within transactions of librdkafka's, as a member of the newer kind; what failed is done again.
 
     librdkafka keeps in mind for ten minutes who coordinates a group. Its `send_offsets_to_transaction` waits for that broker to come back,
@@ -79,26 +77,23 @@ class Copier:
     """
 
     def __init__(self, address: str, group: str) -> None:
+        super().__init__()
         self.failed: list[str] = []
         self._address, self._group = address, group
         self._now = self._begin()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
 
-    def __enter__(self) -> Copier:
+    def __enter__(self) -> Self:
         self._now.start()
-        self._thread.start()
-        return self
+        return super().__enter__()
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__exit__()
         self._now.end()
 
     def _begin(self) -> Copying:
         return Copying(self._address, self._group, self.failed)
 
-    def _watch(self) -> None:
+    def _run(self) -> None:
         while not self._over.wait(0.5):
             if self._now.stands_still:
                 self._now.abandon()

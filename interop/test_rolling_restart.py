@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from interop.background import Background
 from interop.cluster import wait_for
 from interop.java_writer import JavaWriter
 from interop.test_cluster_replicas import read
@@ -26,10 +26,11 @@ PROTOCOLS = "classic", "consumer"
 REQUEST_MS = 2000
 
 
-class Member:
+class Member(Background):
     """Of a group of ours; commits how far it came."""
 
     def __init__(self, servers: str, protocol: str) -> None:
+        super().__init__()
         self.seen: list[tuple[str, int]] = []
         """Topics and numbers, in the order in which they were read."""
         self._failed = ""
@@ -41,16 +42,9 @@ class Member:
             "auto.commit.interval.ms": 200,
             "request.timeout.ms": REQUEST_MS,
         }
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Member:
-        self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__exit__()
         assert not self._failed, self._failed
 
     def go_on(self) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import confluent_kafka as ck
 
+from interop.background import Background
 from interop.cluster import wait_for
 
 PACE_SECONDS = 0.002
 
 
-class Writer:
+class Writer(Background):
     """Writes one number after the other to each topic, all of them once; `about` tells more where it stands still."""
 
     def __init__(
@@ -24,6 +24,7 @@ class Writer:
         pace_seconds: float = PACE_SECONDS,
         **settings: Any,
     ) -> None:
+        super().__init__()
         self._producer = ck.Producer(
             {
                 "bootstrap.servers": address,
@@ -42,16 +43,9 @@ class Writer:
         self.told: dict[str, list[int]] = {topic: [] for topic in topics}
         """The numbers that are acknowledged."""
         self.failed: list[str] = []
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Writer:
-        self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__exit__()
         assert not self._producer.flush(60)
 
     @property
@@ -63,10 +57,10 @@ class Writer:
         """Wait until more is acknowledged in each topic."""
         enough = {topic: known + count for topic, known in self.acknowledged.items()}
 
-        def is_over() -> bool:
+        def is_enough() -> bool:
             return bool(self.failed) or all(self.acknowledged[each] >= enough[each] for each in enough)
 
-        wait_for(is_over, lambda: f"{self.acknowledged} < {enough} of {self.count}: {self._about()}")
+        wait_for(is_enough, lambda: f"{self.acknowledged} < {enough} of {self.count}: {self._about()}")
         assert not self.failed, (self.failed[:3], self.acknowledged, self.count, self._about())
 
     def _run(self) -> None:

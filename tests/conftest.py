@@ -18,15 +18,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 @pytest.fixture(autouse=True)
 def loggers_stay_as_they_were() -> Iterator[None]:
     """A command sets how much Ottla says; the next test is not to be silenced by it."""
-    before = {name: logging.getLogger(name).level for name in ("ottla", *ottla_loggers())}
+    before = {name: logging.getLogger(name).level for name in ottla_loggers()}
     yield
-    for name in ("ottla", *ottla_loggers()):
+    for name in ottla_loggers():
         logging.getLogger(name).setLevel(before.get(name, logging.NOTSET))
 
 
 def ottla_loggers() -> list[str]:
     """Those that were asked for so far."""
-    return [name for name in logging.root.manager.loggerDict if name.startswith("ottla.")]
+    return [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "ottla"]
 
 
 @pytest.fixture

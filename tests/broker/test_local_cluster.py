@@ -92,23 +92,17 @@ def test_each_broker_has_its_own_settings_changed_whoever_controls(cluster: Clus
         eventually(lambda: all(set_on(admin, each) == wanted["log.retention.ms"] for each, wanted in brokers.items()))
 
 
-def told(admin: Admin, resource: ConfigResource, name: str) -> str | None:
-    """A setting, as far as the broker that is asked has heard of it."""
-    entry = admin.describe_configs([resource])[resource].get(name)
-    return None if entry is None else entry.value
-
-
 def test_copies_that_fell_out_of_sync_may_lead_or_not_as_is_decided_while_it_runs(cluster: Cluster) -> None:
     name, everybody = "eligible.leader.replicas.version", ConfigResource("broker", "")
     with Admin(cluster.client_settings()) as admin:
         assert admin.describe_features().supported_features[name].max_version == 1
-        eventually(lambda: told(admin, everybody, "min.insync.replicas") == "2")
+        eventually(lambda: set_on(admin, everybody, "min.insync.replicas") == "2")
         admin.update_features({name: FeatureUpdate(0, "SAFE_DOWNGRADE")})
         eventually(lambda: name not in admin.describe_features().finalized_features)
         admin.alter_configs({everybody: {"min.insync.replicas": None}, first_of(cluster): {"min.insync.replicas": 1}})
         admin.update_features({name: 1})
         eventually(lambda: name in admin.describe_features().finalized_features)
-        eventually(lambda: told(admin, everybody, "min.insync.replicas") == "2")
+        eventually(lambda: set_on(admin, everybody, "min.insync.replicas") == "2")
         with pytest.raises(KafkaError, match="one number for all brokers"):
             admin.alter_configs({first_of(cluster): {"min.insync.replicas": 1}})
 
@@ -117,8 +111,10 @@ def first_of(cluster: Cluster) -> ConfigResource:
     return ConfigResource("broker", str(cluster.nodes[0]))
 
 
-def set_on(admin: Admin, broker: ConfigResource) -> str | None:
-    return admin.describe_configs([broker])[broker]["log.retention.ms"].value
+def set_on(admin: Admin, resource: ConfigResource, name: str = "log.retention.ms") -> str | None:
+    """A setting, as far as the broker that is asked has heard of it."""
+    entry = admin.describe_configs([resource])[resource].get(name)
+    return None if entry is None else entry.value
 
 
 def wanted_by(cluster: Cluster) -> list[list[str]]:

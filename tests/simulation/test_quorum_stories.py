@@ -162,13 +162,19 @@ def test_a_leader_that_leaves_has_a_successor_at_once() -> None:
     """)
 
 
-def test_a_voter_that_leaves_while_it_asks_whether_it_would_be_elected_stands_no_more() -> None:
+def left_by_who_is(state: State) -> Story:
+    """Of five the leader crashes; the first that comes to be in that state leaves, until one leads again."""
     quorum = Story(5)
     quorum.elect().crash()
-    asks = quorum.until_anybody_is(State.PROSPECTIVE)
+    leaving = quorum.until_anybody_is(state)
     quorum.told()
-    asks.leave()
+    leaving.leave()
     quorum.until(lambda: any(node.leads for node in quorum.nodes.values()))
+    return quorum
+
+
+def test_a_voter_that_leaves_while_it_asks_whether_it_would_be_elected_stands_no_more() -> None:
+    quorum = left_by_who_is(State.PROSPECTIVE)
     assert quorum.told() == lines("""
         1 leaves
         1 is follower in 1
@@ -183,12 +189,7 @@ def test_a_voter_that_leaves_while_it_asks_whether_it_would_be_elected_stands_no
 
 
 def test_a_candidate_that_leaves_waits_for_its_votes_and_hands_over_when_it_is_elected() -> None:
-    quorum = Story(5)
-    quorum.elect().crash()
-    stands = quorum.until_anybody_is(State.CANDIDATE)
-    quorum.told()
-    stands.leave()
-    quorum.until(lambda: any(node.leads for node in quorum.nodes.values()))
+    quorum = left_by_who_is(State.CANDIDATE)
     assert quorum.told() == lines("""
         3 leaves
         3 is resigned in 2

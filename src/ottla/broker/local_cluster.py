@@ -104,7 +104,8 @@ class Cluster:
         """Stop all nodes; may be called twice. What does not end in time is killed, which loses nothing that was acknowledged."""
         if self._owner != os.getpid():
             return  # a forked child has a copy of this object, and the processes are its parent's
-        self._end_all(list(self._processes.values()))
+        # Once most have ended there is nobody to hand over to, and the others need not try.
+        self._end(list(self._processes.values()), TOGETHER_SECONDS, len(self._processes) // 2)
         self._processes.clear()
         self._configs.clear()
         self._sides.heal()
@@ -207,25 +208,13 @@ class Cluster:
             raise IllegalStateError(f"node {node} is not running: start({node}) starts it")
         return process
 
-    def _end(self, processes: Sequence[BrokerProcess], seconds: float) -> None:
-        """Have them hand over within so many seconds, and then end."""
+    def _end(self, processes: Sequence[BrokerProcess], seconds: float, left: int = 0) -> None:
+        """Have them hand over within so many seconds, all but so many that may be left, and then end."""
         until = time.monotonic() + seconds
         for each in processes:
             each.ask_to_end()
-        for each in processes:
-            each.has_ended(max(until - time.monotonic(), 0))
-        for each in processes:
-            each.close(CLOSE_SECONDS)
-
-    def _end_all(self, processes: Sequence[BrokerProcess]) -> None:
-        """As `_end`; once most have ended there is nobody to hand over to, and the others need not try."""
-        until = time.monotonic() + TOGETHER_SECONDS
-        for each in processes:
-            each.ask_to_end()
-        while time.monotonic() < until and len(left := [each for each in processes if each.is_running]) * 2 > len(
-            processes
-        ):
-            left[0].has_ended(LOOK_SECONDS)
+        while len(running := [each for each in processes if each.is_running]) > left and time.monotonic() < until:
+            running[0].has_ended(LOOK_SECONDS)
         for each in processes:
             each.let_go()
         for each in processes:

@@ -297,13 +297,11 @@ class PlainFetch:
             limit = max(0, min(want.limit, left))
             if end == log.end_offset:
                 want.records = last_append(log, offset, limit)
-            if want.records is not None:
-                pass  # as most often
-            elif self.committed:
+            if want.records is None and self.committed:
                 want.records, aborted = log.read_committed(offset, limit, min_one=not self.size)
                 if aborted:
                     return False
-            else:
+            elif want.records is None:
                 want.records = log.read(offset, limit, min_one=not self.size, up_to=end)
         want.log_start_offset = log.start_offset
         want.high_watermark = log.high_watermark
