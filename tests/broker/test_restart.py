@@ -141,7 +141,7 @@ def test_small_logs_are_checked_beside_the_work_after_a_crash(tmp_path: Path) ->
 def test_no_shutdown_is_clean_before_every_log_was_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs = torn(tmp_path, ["a", "b"])
     whole = [log.stat().st_size - 70 for log in logs]
-    monkeypatch.setattr("ottla.broker.node.Sweep.begin", lambda sweep, partitions: None)
+    monkeypatch.setattr("ottla.broker.chores.Sweep.begin", lambda sweep, partitions: None)
     Broker(tmp_path).start().close()
     assert [log.stat().st_size for log in logs] == whole
     assert (tmp_path / ".kafka_cleanshutdown").exists()
@@ -151,7 +151,7 @@ def test_a_log_with_much_to_check_is_checked_before_anybody_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ottla.broker.partitions.partitions.AT_ONCE_BYTES", 100)
-    monkeypatch.setattr("ottla.broker.node.Sweep.begin", lambda sweep, partitions: None)
+    monkeypatch.setattr("ottla.broker.chores.Sweep.begin", lambda sweep, partitions: None)
     (log,) = torn(tmp_path, ["a"])
     whole = log.stat().st_size - 70
     with Broker(tmp_path):

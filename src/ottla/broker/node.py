@@ -33,9 +33,8 @@ from ottla.broker.partitions.disk_watch import DiskWatch
 from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.leadership import lead
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions, ensure_open
+from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
 from ottla.broker.partitions.relocations import Relocations
-from ottla.broker.partitions.sweep import Sweep
 from ottla.broker.quota_manager import ConnectionRates, QuotaManager
 from ottla.broker.replication.throttled_copies import LEADER, ThrottledCopies
 from ottla.broker.requests.connection import Connection
@@ -54,7 +53,6 @@ from ottla.model import INT32_MAX, Buffer, TopicPartition
 from ottla.protocol.messages.alter_client_quotas import RequestEntryData
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicResult
-from ottla.storage.batches.damage import OutOfServiceError
 from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
@@ -104,7 +102,6 @@ class BrokerNode:
         self.clock = clock
         self.directory = directory
         self.timers = timers
-        self._checkpointed: dict[TopicPartition, tuple[int, int]] = {}
         self.waiting = Waiting(timers)
         self.fetch_sessions = FetchSessionCache(
             config.max_incremental_fetch_session_cache_slots, lambda: random.randrange(1, INT32_MAX)
@@ -315,26 +312,6 @@ class BrokerNode:
         """Where a client is to find this broker: as configured, else where it found us."""
         return self._advertised.get(connection.listener) or connection.local
 
-    def start_chores(self) -> None:
-        """Begin what is done from time to time, and what a start after a crash left for later."""
-        Sweep(self.timers, self.clock, ensure_open).begin(self.partitions.unchecked)
-        if not self._given.joins:
-            self.relocations.begin()
-        retention = Sweep(self.timers, self.clock, self._retain)
-        self._every("log_retention_check_interval_ms", lambda: retention.begin(self.partitions))
-        if self.config.log_cleaner_enable:
-            self._every("log_cleaner_backoff_ms", lambda: self.cleaning.look(self.partitions.compacted()))
-        self._every("log_flush_offset_checkpoint_interval_ms", self._checkpoint)
-        self._every("replica_high_watermark_checkpoint_interval_ms", self._checkpoint_high_watermarks)
-        expiry = Sweep(self.timers, self.clock, self._expire_producers)
-        self._every("producer_id_expiration_check_interval_ms", lambda: expiry.begin(self.partitions))
-        self._every("offsets_retention_check_interval_ms", self._expire_offsets)
-        # At once for the first time: what a crash left prepared or open keeps readers of committed records waiting.
-        interval = "transaction_abort_timed_out_transaction_cleanup_interval_ms"
-        self._every(interval, self._sweep_transactions, first_ms=0)
-        if self.config.delegation_token_secret_key is not None and not self._given.joins:
-            self._every("delegation_token_expiry_check_interval_ms", self.tokens.sweep)
-
     def append(
         self, partition: Partition, data: Buffer, *, origin: Origin = Origin.CLIENT, transaction_version: int = 0
     ) -> Appended:
@@ -421,78 +398,3 @@ class BrokerNode:
             ),
             leader_epoch=lambda: epoch,
         )
-
-    def _expire_offsets(self) -> None:
-        if self.topics.named(CONSUMER_OFFSETS) is not None:
-            self.groups.expire()
-
-    def _sweep_transactions(self) -> None:
-        if self.topics.named(TRANSACTION_STATE) is not None:
-            self.transactions.sweep()
-
-    def _every(self, setting: str, chore: Callable[[], None], *, first_ms: int | None = None) -> None:
-        """Do something each time that the span of a setting is over, as it is set by then."""
-
-        def ring() -> None:
-            try:
-                chore()
-            except KafkaError as error:
-                log.error("%s", error)
-            except Exception:
-                log.exception("a chore failed; it is tried again after %s", setting.replace("_", "."))
-            self._every(setting, chore)
-
-        delay_ms = getattr(self.config, setting) if first_ms is None else first_ms
-        self.timers.at(self.clock.monotonic() + delay_ms / 1000, ring)
-
-    def _retain(self, partition: Partition) -> None:
-        """Delete what a partition need not keep, if it has a log at all, opened or not."""
-        if (
-            self.partitions.find(*partition.topic_partition) is not partition
-            or not self.directory.folder(partition.topic_partition).is_dir()
-        ):
-            return
-        try:
-            for segment in partition.log.retain(self.clock.wall_ms()):
-                self.waiting.changed(partition)
-                log.info("%s: deleted the segment at offset %d by retention", partition, segment.base_offset)
-        except OutOfServiceError:
-            pass  # as was said
-        except KafkaError as error:
-            self.partitions.complaints.tell(str(error))
-
-    def _expire_producers(self, partition: Partition) -> None:
-        """Forget the producers that have not written to a partition for long; one that nobody uses is left alone."""
-        opened = partition.opened_log
-        if opened is not None:
-            gone = opened.producers.expire(self.clock.wall_ms(), self.config.producer_id_expiration_ms)
-            if gone:
-                log.debug("%s: forgot %d producers that were silent", partition, len(gone))
-
-    def _checkpoint(self) -> None:
-        """Write down how far logs are flushed, if that has changed."""
-        progress = {
-            name: (opened.recovery_point, opened.start_offset) for name, opened in self.directory.open_logs.items()
-        }
-        if progress != self._checkpointed:
-            self._disk.submit(self.directory.checkpointing(), self._note_checkpoint)
-            self._checkpointed = progress
-
-    def _checkpoint_high_watermarks(self) -> None:
-        """Write down up to where partitions are committed, if that has changed."""
-        writing = self.directory.checkpointing_high_watermarks()
-        if writing is not None:
-            self._disk.submit(writing, tell_failure)
-
-    def _note_checkpoint(self, error: BaseException | None) -> None:
-        """Where it failed it is tried again the next time, whatever happens until then."""
-        if error is not None:
-            log.error("%s", error)
-            self._checkpointed = {}
-            self.disk_watch.suspect(error, None)
-
-
-def tell_failure(error: BaseException | None) -> None:
-    """What failed is tried again the next time."""
-    if error is not None:
-        log.error("%s", error)

@@ -19,6 +19,7 @@ from contextlib import ExitStack
 from ottla.broker.authentication.authentication import Authentication
 from ottla.broker.authentication.listener_security import ListenerSecurity, warn_of
 from ottla.broker.authentication.passwords import read_users
+from ottla.broker.chores import Chores
 from ottla.broker.connections import Connections
 from ottla.broker.disk import Disk
 from ottla.broker.farewell import Farewell
@@ -188,7 +189,7 @@ class Server:
             if self._joined is not None:
                 self._joined.on_serving = self._let_clients_in
                 self._joined.start()
-            self.node.start_chores()
+            Chores(self.node, self._disk, joins=self.config.joins).begin()
             self._gap_check.begin(self.node.partitions.uncompacted())
             self.node.disk_watch.begin(self._fail)
             connections, idle_seconds = self.connections, self.config.connections_max_idle_ms / 1000
