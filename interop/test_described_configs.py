@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from interop.conftest import NewTopicName
+from ottla.broker.settings.sources import gather
+from ottla.errors import ConfigError
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from tests.broker.wire import Wire
 from tests.patience import eventually
@@ -138,3 +141,16 @@ def test_a_brokers_settings_are_told_as_kafka_tells_them(ottla_broker: str, apac
     assert ours.keys() - theirs.keys() == OURS_ALONE
     found = {name: fields for name, fields in differences(ours, theirs).items() if name not in DEFAULTS_OF_A_PROGRAM}
     assert found == {name: fields for name, (fields, _) in DIFFERENT.items()}
+
+
+def test_every_setting_of_kafkas_may_stand_in_a_file_for_our_broker(apache_kafka: str, tmp_path: Path) -> None:
+    theirs = described(apache_kafka, BROKER, "1")
+    file = tmp_path / "server.properties"
+    mistakes: set[str] = set()
+    for name in theirs:
+        file.write_text(f"{name}=1\n")
+        try:
+            gather({}, {}, str(file))
+        except ConfigError as error:
+            mistakes |= {name} if "unknown setting" in str(error) else set()
+    assert mistakes == {"config.providers"}  # what it brings would be missing

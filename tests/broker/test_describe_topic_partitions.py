@@ -69,8 +69,10 @@ def test_a_topic_that_is_not_there_is_said_so(wire: Wire) -> None:
 
 def test_a_cursor_that_points_nowhere_is_refused(wire: Wire) -> None:
     wire.create("a")
-    response = ask(wire, "a", cursor=Cursor("a", -1))
-    assert response.topics[0].error_code == ErrorCode.INVALID_REQUEST
+    for cursor in (Cursor("a", -1), Cursor("b", 0), Cursor("", 0)):
+        response = ask(wire, "a", cursor=cursor)
+        assert [topic.error_code for topic in response.topics] == [ErrorCode.INVALID_REQUEST]
+    assert ask(wire, cursor=Cursor("", 0)).topics[0].error_code == 0
 
 
 def test_kafka_pythons_admin_client_describes_partitions(broker: Broker, wire: Wire) -> None:

@@ -103,11 +103,22 @@ def test_many_groups_are_asked_for_at_once(wire: Wire) -> None:
     assert [(g.group_id, len(g.topics)) for g in response.groups] == [("a", 1), ("b", 1), ("c", 0)]
 
 
+@pytest.mark.parametrize(("version", "code"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)])
+def test_commits_that_claim_a_generation_of_a_group_that_is_not_there_are_refused(
+    wire: Wire, version: int, code: int
+) -> None:
+    wire.create("t")
+    assert commit(wire, 1, version=version, generation_id_or_member_epoch=0) == code
+    assert commit(wire, 1, version=version, generation_id_or_member_epoch=0, member_id="m") == code
+    assert committed(wire)[0] == -1
+
+
 def test_commits_that_claim_a_generation_of_a_group_without_members_are_refused(wire: Wire) -> None:
     wire.create("t")
-    assert commit(wire, 1, generation_id_or_member_epoch=0) == ErrorCode.ILLEGAL_GENERATION
-    assert commit(wire, 1, generation_id_or_member_epoch=0, member_id="m") == ErrorCode.ILLEGAL_GENERATION
-    assert committed(wire)[0] == -1
+    commit(wire, 1)
+    assert commit(wire, 2, generation_id_or_member_epoch=0) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit(wire, 2, generation_id_or_member_epoch=0, member_id="m") == ErrorCode.UNKNOWN_MEMBER_ID
+    assert committed(wire)[0] == 1
 
 
 def test_unknown_topics_and_too_long_notes_are_refused_and_the_rest_is_kept() -> None:

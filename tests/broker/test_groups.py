@@ -79,7 +79,7 @@ def test_sync_heartbeat_and_leave_are_spoken_in_every_version(
     member = join()
     member.join()
     request = SyncGroupRequest(
-        "g", 1, member.member_id, assignments=[SyncGroupRequestAssignment(member.member_id, b"A")]
+        "g", 1, member.member_id, None, "consumer", "range", [SyncGroupRequestAssignment(member.member_id, b"A")]
     )
     assert wire.ask(request, version).assignment == b"A"
     assert wire.ask(HeartbeatRequest("g", 1, member.member_id), min(version, 4)).error_code == 0
@@ -95,7 +95,9 @@ def test_sync_heartbeat_and_leave_are_spoken_in_every_version(
 @pytest.mark.parametrize("version", [0, 2, 3])
 def test_leaving_a_group_that_nobody_knows_is_an_error(wire: Wire, version: int) -> None:
     leaving = LeaveGroupRequest("g", "m") if version < 3 else LeaveGroupRequest("g", members=[MemberIdentity("m")])
-    assert wire.ask(leaving, version).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    response = wire.ask(leaving, version)
+    whole, each = (response.error_code, [member.error_code for member in response.members])
+    assert (whole, each) == ((25, []) if version < 3 else (0, [ErrorCode.UNKNOWN_MEMBER_ID]))
 
 
 def test_a_group_without_a_name_has_no_members_and_may_keep_offsets(
@@ -105,9 +107,22 @@ def test_a_group_without_a_name_has_no_members_and_may_keep_offsets(
     assert join(group="").commit(5) == 0
     assert committed(wire, group="") == 5
     assert wire.ask(JoinGroupRequest("", 6000), 9).error_code == ErrorCode.INVALID_GROUP_ID
-    assert wire.ask(SyncGroupRequest("", 1, "m"), 5).error_code == ErrorCode.INVALID_GROUP_ID
+    named = SyncGroupRequest("", 1, "m", None, "consumer", "range")
+    assert wire.ask(named, 5).error_code == ErrorCode.INVALID_GROUP_ID
     assert wire.ask(HeartbeatRequest("", 1, "m"), 4).error_code == ErrorCode.INVALID_GROUP_ID
     assert wire.ask(LeaveGroupRequest("", members=[MemberIdentity("m")]), 5).error_code == ErrorCode.INVALID_GROUP_ID
+
+
+def test_who_syncs_says_by_which_protocol_where_there_is_a_place_for_it(wire: Wire) -> None:
+    nobody = SyncGroupRequest("g", 1, "m", None, "consumer", None)
+    assert wire.ask(nobody, 5).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert wire.ask(nobody, 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_session_that_is_not_granted_is_refused_before_it_is_asked_whose_it_is(wire: Wire) -> None:
+    for member_id in ("", "nobody"):
+        refused = wire.ask(JoinGroupRequest("g", -1, 1000, member_id, None, "consumer"), 9)
+        assert (refused.error_code, refused.member_id) == (ErrorCode.INVALID_SESSION_TIMEOUT, member_id)
 
 
 def test_session_timeouts_have_bounds() -> None:

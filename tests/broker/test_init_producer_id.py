@@ -29,7 +29,11 @@ def test_a_producer_that_names_what_it_was_gets_a_new_id_if_it_names_all_of_it(w
     whole = wire.ask(InitProducerIdRequest(None, 60_000, 7, 3), 4)
     assert (whole.error_code, whole.producer_epoch) == (0, 0)
     assert whole.producer_id != 7
-    for half in (InitProducerIdRequest(None, 60_000, 7, -1), InitProducerIdRequest(None, 60_000, -1, 3)):
+    for half in (
+        InitProducerIdRequest(None, 60_000, 7, -1),
+        InitProducerIdRequest(None, 60_000, -1, 3),
+        InitProducerIdRequest(None, 60_000, -2, -1),
+    ):
         response = wire.ask(half, 4)
         assert (response.error_code, response.producer_id) == (ErrorCode.INVALID_REQUEST, -1)
 

@@ -68,3 +68,15 @@ def test_a_special_timestamp_before_its_version_is_unsupported(filled: Wire, tim
 def test_unknown_topics_and_epochs_are_errors(filled: Wire) -> None:
     assert ask(filled, -1, topic="nowhere").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert ask(filled, -1, epoch=4).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def test_of_a_partition_that_is_named_twice_nothing_is_told(filled: Wire) -> None:
+    twice = [ListOffsetsPartition(0, -1, -1), ListOffsetsPartition(0, -1, -2), ListOffsetsPartition(1, -1, -1)]
+    response = filled.ask(ListOffsetsRequest(-1, topics=[ListOffsetsTopic("t", twice)]), 7)
+    codes = [answer.error_code for answer in response.topics[0].partitions]
+    assert codes == [ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_a_time_that_a_version_does_not_know_is_refused_of_any_partition(filled: Wire) -> None:
+    assert ask(filled, -3, 6, topic="absent").error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert ask(filled, -3, 7, topic="absent").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

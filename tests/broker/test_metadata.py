@@ -52,6 +52,24 @@ def test_a_topic_is_found_by_its_id_and_an_unknown_id_is_an_error(wire: Wire) ->
     ]
 
 
+@pytest.mark.parametrize("version", [10, 11])
+def test_ids_are_refused_in_the_versions_in_which_they_meant_nothing_yet(wire: Wire, version: int) -> None:
+    wire.create("a")
+    topic_id = wire.metadata("a").topics[0].topic_id
+    asked = [MetadataRequestTopic(topic_id, "a"), *named("a")]
+    assert [topic.error_code for topic in wire.ask(MetadataRequest(asked), version).topics] == [42, 42]
+    assert [topic.error_code for topic in wire.ask(MetadataRequest(named("a")), version).topics] == [0]
+
+
+def test_a_topic_that_is_named_twice_is_described_once(wire: Wire) -> None:
+    wire.create("a")
+    topic_id = wire.metadata("a").topics[0].topic_id
+    by_id = [MetadataRequestTopic(topic_id, None)] * 2
+    assert len(wire.ask(MetadataRequest(by_id), 12).topics) == 1
+    described = wire.metadata("b", "a", "b").topics
+    assert [(topic.name, topic.error_code) for topic in described] == [("b", 3), ("a", 0)]
+
+
 def test_a_missing_topic_is_made_at_once_where_client_and_broker_allow_it(wire: Wire) -> None:
     (topic,) = wire.ask(MetadataRequest(named("new")), 9).topics
     assert (topic.error_code, len(topic.partitions)) == (0, 1)

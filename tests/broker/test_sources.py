@@ -72,6 +72,25 @@ def test_a_file_written_for_kafka_starts_a_broker(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "controlled.shutdown.enable",
+        "socket.connection.setup.timeout.ms",
+        "group.share.max.session.timeout.ms",  # much like group.max.session.timeout.ms
+        "log.local.retention.ms",  # much like log.retention.ms
+        "log.flush.start.offset.checkpoint.interval.ms",
+    ],
+)
+def test_a_setting_of_kafkas_that_is_not_needed_here_is_no_mistake(file: Path, name: str) -> None:
+    assert gathered(file, f"{name}=1").without_effect == [name]
+
+
+def test_a_name_that_is_much_like_one_of_ours_and_none_of_kafkas_is_a_mistake(file: Path) -> None:
+    with pytest.raises(ConfigError, match=r"did you mean 'group\.max\.session\.timeout\.ms'"):
+        gathered(file, "group.maxx.session.timeout.ms=1")
+
+
+@pytest.mark.parametrize(
     ("text", "ms"),
     [
         ("log.retention.hours=1", 3_600_000),

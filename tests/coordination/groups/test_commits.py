@@ -16,8 +16,8 @@ def test_a_group_without_members_is_open_to_who_claims_no_generation() -> None:
         keep t-0 6
         m9: NONE
 
-        commit gen=3 t-0=7 → admin: ILLEGAL_GENERATION
-        commit gen=0 t-0=7 → admin: ILLEGAL_GENERATION
+        commit gen=3 t-0=7 → admin: UNKNOWN_MEMBER_ID
+        commit gen=0 t-0=7 → admin: UNKNOWN_MEMBER_ID
     """)
     Story().play(one_stable()).play("""
         leave m1

@@ -26,9 +26,10 @@ MOST_PARTITIONS = 2000
 def handle(node: BrokerNode, call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     """The page that begins at the cursor."""
     start = request.cursor or Cursor()
-    if start.partition_index < 0:
-        return refused(request)
     named = {topic.name for topic in request.topics}
+    is_elsewhere = bool(named) and request.cursor is not None and start.topic_name not in named
+    if start.partition_index < 0 or is_elsewhere:
+        return refused(request)
     refused_names = [name for name in named if denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, name)]
     named = named.difference(refused_names) if named else {topic.name for topic in seen(node, call, node.topics.all())}
     names = sorted(name for name in named if name >= start.topic_name)

@@ -23,7 +23,7 @@ FENCED_SINCE = 4
 
 def handle(node: BrokerNode, call: Call, request: InitProducerIdRequest) -> Message | Outcome:
     """Without a transactional id always a new id, as there is nothing to go on with after an error."""
-    if (request.producer_id < 0) != (request.producer_epoch < 0):
+    if (request.producer_id == -1) != (request.producer_epoch == -1):
         return refused(ErrorCode.INVALID_REQUEST)
     if node.access is not None and (error := denial_of(node.access, call, request)):
         return refused(error)

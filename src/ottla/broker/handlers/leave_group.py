@@ -8,6 +8,7 @@ from ottla.broker.group_calls import ask
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.events import LeaveRequested
+from ottla.errors import ErrorCode
 from ottla.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 from ottla.protocol.schema import Message
 
@@ -20,6 +21,9 @@ def handle(node: BrokerNode, call: Call, request: LeaveGroupRequest) -> Message 
     members = request.members if call.version >= MANY_SINCE else [MemberIdentity(request.member_id)]
 
     def response(reply: Any) -> LeaveGroupResponse:
+        if reply == ErrorCode.UNKNOWN_MEMBER_ID and call.version >= MANY_SINCE:
+            # A group that nobody knows has none of them; what would be told of all is what makes a client ask again.
+            reply = [reply] * len(members)
         if isinstance(reply, int):
             return LeaveGroupResponse(error_code=reply)
         if call.version < MANY_SINCE:

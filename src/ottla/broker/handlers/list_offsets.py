@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from ottla.broker.access import denied
@@ -39,20 +40,38 @@ SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING
 def handle(node: BrokerNode, call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """One offset for each partition; -1 where nothing answers the question."""
     end = end_for(request)
+    twice = named_twice(request)
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 topic.name,
                 [
                     found(node, call.version, topic.name, wanted, end)
-                    if not denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
-                    else ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                    if not (error := question_error(node, call, topic.name, wanted, twice))
+                    else ListOffsetsPartitionResponse(wanted.partition_index, error)
                     for wanted in topic.partitions
                 ],
             )
             for topic in request.topics
         ]
     )
+
+
+def named_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:
+    """The partitions of which more than one thing is asked; an answer is known by its partition alone."""
+    counts = Counter((topic.name, wanted.partition_index) for topic in request.topics for wanted in topic.partitions)
+    return {partition for partition, count in counts.items() if count > 1}
+
+
+def question_error(
+    node: BrokerNode, call: Call, topic: str, wanted: ListOffsetsPartition, twice: set[tuple[str, int]]
+) -> int:
+    """What is wrong with a question, whether or not there is such a partition."""
+    if denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, topic):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if (topic, wanted.partition_index) in twice:
+        return ErrorCode.INVALID_REQUEST
+    return timestamp_error(call.version, wanted.timestamp)
 
 
 def end_for(request: ListOffsetsRequest) -> Callable[[Log], int]:
@@ -73,7 +92,7 @@ def found(
         return ListOffsetsPartitionResponse(
             wanted.partition_index, node.partitions.absent_code(topic, wanted.partition_index)
         )
-    error = timestamp_error(version, wanted.timestamp) or partition.epoch_error(wanted.current_leader_epoch)
+    error = partition.epoch_error(wanted.current_leader_epoch)
     if error:
         return ListOffsetsPartitionResponse(wanted.partition_index, error)
     if partition.leadership is not None and wanted.timestamp not in STARTS and not partition.leadership.is_settled:

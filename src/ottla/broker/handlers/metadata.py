@@ -22,8 +22,8 @@ from ottla.protocol.messages.metadata import (
 )
 from ottla.protocol.schema import ZERO_UUID
 
-NULL_NAME_SINCE = 12
-"""From this version on a topic nobody knows may have no name."""
+IDS_SINCE = 12
+"""From this version on topics are asked for by their ids; the two before have a place for them, and mean nothing by it."""
 CLUSTER_OPERATIONS = 8096
 """Everything that can be allowed on a cluster, a bit for each: what is told where there is no authorizer."""
 TOPIC_OPERATIONS = 3576
@@ -33,7 +33,7 @@ TOPIC_OPERATIONS = 3576
 def handle(node: BrokerNode, call: Call, request: MetadataRequest) -> MetadataResponse:
     """Topics asked for by name are made where that is allowed."""
     wants_all = request.topics is None or (call.version == 0 and not request.topics)
-    topics = every(node, call) if wants_all else (asked(node, call, request, topic) for topic in request.topics or ())
+    topics = every(node, call) if wants_all else those_asked(node, call, request)
     brokers = brokers_of(node, call)
     return MetadataResponse(
         brokers=brokers,
@@ -86,19 +86,29 @@ def seen(node: BrokerNode, call: Call, topics: Iterable[Topic]) -> Iterable[Topi
     return (topic for topic in topics if access.sees(call, ResourceType.TOPIC, topic.name))
 
 
+def those_asked(node: BrokerNode, call: Call, request: MetadataRequest) -> Iterable[MetadataResponseTopic]:
+    """Each topic that is asked for, once."""
+    wanted = {(topic.topic_id, topic.name): topic for topic in request.topics or ()}
+    if call.version < IDS_SINCE and any(topic_id != ZERO_UUID or name is None for topic_id, name in wanted):
+        return (
+            MetadataResponseTopic(ErrorCode.INVALID_REQUEST, name=name or "", topic_id=topic_id)
+            for topic_id, name in wanted
+        )
+    return (asked(node, call, request, topic) for topic in wanted.values())
+
+
 def asked(
     node: BrokerNode, call: Call, request: MetadataRequest, wanted: MetadataRequestTopic
 ) -> MetadataResponseTopic:
     """One topic, by name or by id."""
     if wanted.topic_id != ZERO_UUID or wanted.name is None:
         topic = node.topics.with_id(wanted.topic_id)
-        nameless = None if call.version >= NULL_NAME_SINCE else ""
         if topic is not None and denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
             # The id is what the client knows already, the name is not.
-            return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=nameless, topic_id=wanted.topic_id)
+            return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=None, topic_id=wanted.topic_id)
         if topic is not None:
             return described(topic)
-        return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, name=nameless, topic_id=wanted.topic_id)
+        return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id)
     if denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, wanted.name):
         return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=wanted.name)
     topic = node.topics.named(wanted.name)

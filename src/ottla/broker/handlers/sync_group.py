@@ -9,8 +9,12 @@ from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.classic.answers import sync_refused
 from ottla.coordination.groups.events import SyncRequested
+from ottla.errors import ErrorCode
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ottla.protocol.schema import Message
+
+PROTOCOL_SINCE = 5
+"""From this version on a member says by which protocol it believes to be assigned (KIP-559)."""
 
 
 def handle(node: BrokerNode, call: Call, request: SyncGroupRequest) -> Message | Outcome:
@@ -19,6 +23,8 @@ def handle(node: BrokerNode, call: Call, request: SyncGroupRequest) -> Message |
     def response(reply: Any) -> SyncGroupResponse:
         return reply if isinstance(reply, SyncGroupResponse) else sync_refused(reply)
 
+    if call.version >= PROTOCOL_SINCE and None in (request.protocol_type, request.protocol_name):
+        return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     return ask(
         node, call, request.group_id, lambda ticket: SyncRequested(ticket, request, node.clock.wall_ms()), response
     )

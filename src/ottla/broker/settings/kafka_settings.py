@@ -64,7 +64,11 @@ FOR_A_CLUSTER = frozenset(
 
 WITHOUT_EFFECT = frozenset(
     [
+        "add.partitions.to.txn.retry.backoff.max.ms",
+        "add.partitions.to.txn.retry.backoff.ms",
         "alter.config.policy.class.name",
+        "alter.log.dirs.replication.quota.window.num",
+        "alter.log.dirs.replication.quota.window.size.seconds",
         "auto.include.jmx.reporter",
         "background.threads",
         "broker.id.generation.enable",
@@ -72,14 +76,25 @@ WITHOUT_EFFECT = frozenset(
         "compression.lz4.level",
         "compression.type",
         "compression.zstd.level",
+        "controlled.shutdown.enable",
+        "controlled.shutdown.max.retries",
+        "controlled.shutdown.retry.backoff.ms",
         "create.topic.policy.class.name",
         "delete.records.purgatory.purge.interval.requests",
         "early.start.listeners",
         "eligible.leader.replicas.enable",
         "fetch.purgatory.purge.interval.requests",
+        "follower.fetch.last.tiered.offset.enable",
+        "group.share.max.session.timeout.ms",
+        "group.share.min.session.timeout.ms",
+        "internal.metadata.delete.delay.millis",
+        "internal.metadata.log.segment.bytes",
+        "internal.metadata.max.batch.size.in.bytes",
         "log.flush.scheduler.interval.ms",
         "log.flush.start.offset.checkpoint.interval.ms",
         "log.initial.task.delay.ms",
+        "log.local.retention.bytes",
+        "log.local.retention.ms",
         "log.message.downconversion.enable",
         "log.message.timestamp.after.max.ms",
         "log.message.timestamp.before.max.ms",
@@ -99,9 +114,14 @@ WITHOUT_EFFECT = frozenset(
         "producer.id.expiration.ms",
         "producer.purgatory.purge.interval.requests",
         "queued.max.requests",
+        "replication.quota.window.num",
+        "replication.quota.window.size.seconds",
         "request.timeout.ms",
         "reserved.broker.max.id",
         "security.providers",
+        "server.max.startup.time.ms",
+        "socket.connection.setup.timeout.max.ms",
+        "socket.connection.setup.timeout.ms",
         "socket.listen.backlog.size",
         "socket.receive.buffer.bytes",
         "socket.send.buffer.bytes",
@@ -111,7 +131,7 @@ WITHOUT_EFFECT = frozenset(
         "unstable.feature.versions.enable",
     ]
 )
-"""Kafka's settings for what this broker does not have, or does by itself."""
+"""Kafka's settings for what this broker does not have, or does by itself; and those that are spelt much like one of ours."""
 FAMILIES = (
     "client.quota.",
     "confluent.",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ottla.broker.settings.config import BrokerConfig, read_config
-from ottla.broker.settings.kafka_settings import ALIASES, FOR_A_CLUSTER, has_no_effect, in_our_unit
+from ottla.broker.settings.kafka_settings import ALIASES, FOR_A_CLUSTER, WITHOUT_EFFECT, has_no_effect, in_our_unit
 from ottla.broker.settings.listener_settings import checked, is_for_listener
 from ottla.config import convert, options_of, unknown
 from ottla.errors import ConfigError
@@ -139,7 +139,8 @@ def own_name(given: GivenSetting) -> tuple[str, str]:
         return name, value
     import difflib  # for names that are no settings
 
-    if has_no_effect(name) and not difflib.get_close_matches(name, options, n=1, cutoff=MISSPELT):
+    is_like_ours = bool(difflib.get_close_matches(name, options, n=1, cutoff=MISSPELT))
+    if name in WITHOUT_EFFECT or (has_no_effect(name) and not is_like_ours):
         return "", ""
     raise ConfigError(unknown("setting", given.name, [*options, *ALIASES]))
 

@@ -22,7 +22,7 @@ from ottla.coordination.groups.classic.committing import (
 )
 from ottla.coordination.groups.classic.draft import ClassicDraft
 from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.joining import join
+from ottla.coordination.groups.classic.joining import grants_session, join
 from ottla.coordination.groups.classic.rebalancing import prepare_rebalance
 from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory, group_of
 from ottla.coordination.groups.classic.sessions import caller_gone, heartbeat, leave
@@ -192,6 +192,8 @@ class Shard:
 
     def _join_classic(self, event: JoinRequested, now: float) -> Decision[Record]:
         request = event.request
+        if not grants_session(self.config, request):
+            return replied(event.ticket, join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
         group = self.classic(request.group_id)
         if group is None:
             # An id that we have not given away: the group was deleted, or the log was lost. The client forgets the id
@@ -269,7 +271,7 @@ class Shard:
         if consumers is not None:
             error = commit_error(consumers, self.consumers.image, event)
             return Decision(() if error else commit_records(event), (Reply(event.ticket, error),))
-        group = self.groups.get(event.group)
+        group = self.classic(event.group)
         error = classic_commit_error(group, event)
         replies = (Reply(event.ticket, error),)
         if error:
@@ -285,7 +287,7 @@ class Shard:
     def _commit_in_transaction(self, event: TransactionalOffsetsCommitted, now: float) -> Decision[Record]:
         consumers = self.consumers.groups.get(event.group)
         if consumers is None:
-            error = classic_transactional_commit_error(self.groups.get(event.group), event)
+            error = classic_transactional_commit_error(self.classic(event.group), event)
         else:
             error = transactional_commit_error(consumers, self.consumers.image, event)
         return Decision(() if error else pending_records(event), (Reply(event.ticket, error),))

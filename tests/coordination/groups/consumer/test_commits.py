@@ -133,7 +133,7 @@ def test_within_a_transaction_who_claims_no_membership_commits_as_before_and_who
         promise t-0 6
         a: NONE
 
-        promise a by=7 t-0=7 → a: STALE_MEMBER_EPOCH
+        promise a by=7 t-0=7 → a: ILLEGAL_GENERATION
         promise stranger by=7 t-0=7 → stranger: UNKNOWN_MEMBER_ID
         promise static=i by=7 t-0=7 → producer: UNKNOWN_MEMBER_ID
         promise gen=0 by=7 t-0=7 → producer: UNKNOWN_MEMBER_ID
@@ -154,7 +154,7 @@ def test_within_a_transaction_who_claims_no_membership_commits_as_before_and_who
     ("member", "epoch", "code"),
     [
         ("a", 1, ErrorCode.NONE),
-        ("a", 2, ErrorCode.STALE_MEMBER_EPOCH),
+        ("a", 2, ErrorCode.ILLEGAL_GENERATION),
         ("stranger", 1, ErrorCode.UNKNOWN_MEMBER_ID),
         ("", -1, ErrorCode.NONE),  # a producer of before KIP-447
     ],

@@ -60,7 +60,7 @@ REBALANCING = (
     "the offsets were not committed: the group is rebalancing. Call poll() until that is over, and commit what is "
     "still yours"
 )
-OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
+OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.GROUP_ID_NOT_FOUND})
 LOST_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 AGAIN = frozenset(
     {

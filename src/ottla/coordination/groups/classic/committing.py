@@ -8,13 +8,16 @@ from ottla.coordination.groups.classic.validation import generation_error
 from ottla.coordination.groups.events import OffsetsCommitted, TransactionalOffsetsCommitted
 from ottla.errors import ErrorCode
 
+NOT_FOUND_SINCE = 9
+"""From this version of OffsetCommit on a client is told that there is no such group, and not that its generation is over."""
+
 
 def commit_error(group: ClassicGroup | None, event: OffsetsCommitted) -> int:
     """Why these offsets are not kept. A group without members is open to everybody who claims no generation."""
     if event.generation < 0 and (group is None or group.state is ClassicGroupState.EMPTY):
         return ErrorCode.NONE
     if group is None:
-        return ErrorCode.ILLEGAL_GENERATION
+        return ErrorCode.GROUP_ID_NOT_FOUND if event.version >= NOT_FOUND_SINCE else ErrorCode.ILLEGAL_GENERATION
     error = generation_error(group, event.generation, event.member_id, event.instance_id)
     if not error and group.state is ClassicGroupState.COMPLETING_REBALANCE:
         # It is in this generation already, and read what it commits in the last one.

@@ -18,6 +18,7 @@ from ottla.coordination.groups.classic.rebalancing import maybe_complete_join, r
 from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.static_joining import replace_instance
 from ottla.coordination.groups.classic.validation import member_error
+from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import JoinRequested
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.join_group import JoinGroupRequest
@@ -43,14 +44,17 @@ def join(draft: ClassicDraft, event: JoinRequested) -> None:
 
 def join_error(draft: ClassicDraft, request: JoinGroupRequest) -> ErrorCode:
     """Why nobody may join like that."""
-    config, group = draft.config, draft.group
-    if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
-        return ErrorCode.INVALID_SESSION_TIMEOUT
-    if is_full(group, request.member_id, config.max_size):
+    group = draft.group
+    if is_full(group, request.member_id, draft.config.max_size):
         return ErrorCode.GROUP_MAX_SIZE_REACHED
     if not group.supports(request.protocol_type, {protocol.name for protocol in request.protocols}):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     return ErrorCode.NONE
+
+
+def grants_session(config: GroupConfig, request: JoinGroupRequest) -> bool:
+    """Whether a session may be as long as a member asks, whoever it is."""
+    return config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms
 
 
 def is_full(group: ClassicGroup, member_id: str, most: int) -> bool:

@@ -34,7 +34,9 @@ def transactional_commit_error(group: ConsumerGroup, image: TopicImage, event: T
     member = group.members.get(event.member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    return epoch_error(member, event.generation, image, event.offsets)
+    # Producers know epochs as generations, of whichever protocol the member is for which they commit.
+    is_stale = epoch_error(member, event.generation, image, event.offsets)
+    return ErrorCode.ILLEGAL_GENERATION if is_stale else ErrorCode.NONE
 
 
 def fetch_error(group: ConsumerGroup, member_id: str | None, epoch: int) -> int:
