@@ -14,6 +14,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from ottla import clock as machine
 from ottla.clock import Clock, SystemClock
 
 CAPACITY = 10_000
@@ -28,24 +29,26 @@ class Moment(NamedTuple):
     """Its text is for people."""
 
 
-Told = tuple[int, int, tuple[Any, ...]]
-"""When, by which maker, and of what its event is made."""
-MAKERS: list[Callable[..., Any]] = []
+Told = tuple[int, str, tuple[Any, ...]]
+"""When, of which kind, and of what its event is made."""
+MAKERS: dict[str, Callable[..., Any]] = {}
+"""What makes an event, by its kind."""
+ITSELF = ""
+"""In place of a kind: the event is built already, and the only fact."""
 
 
-def maker(make: Callable[..., Any]) -> int:
-    """The number by which rings know what makes an event: a function in each tuple would have the collector walk through all of them."""
-    MAKERS.append(make)
-    return len(MAKERS) - 1
+def maker(kind: type[Any], make: Callable[..., Any] | None = None) -> str:
+    """The name by which rings know events of that kind, which are built of facts by `make`, or by the kind itself.
 
-
-ITSELF = maker(lambda event: event)
-"""Of an event that is built already."""
+    It is in each tuple, where a function would have the collector walk through all of them; and it goes to whoever looks from another process.
+    """
+    MAKERS[kind.__name__] = make or kind
+    return kind.__name__
 
 
 def moment_of(told: Told) -> Moment:
-    at_ms, number, facts = told
-    return Moment(at_ms, MAKERS[number](*facts))
+    at_ms, kind, facts = told
+    return Moment(at_ms, facts[0] if kind == ITSELF else MAKERS[kind](*facts))
 
 
 class Trace:
@@ -81,11 +84,16 @@ class Trace:
 
     def take(self) -> list[Moment]:
         """What is there, the oldest first; it is there no longer."""
+        return [moment_of(told) for told in self.take_told()]
+
+    def take_told(self) -> list[Told]:
+        """The same as it was told, nothing built of it."""
         taken: list[Told] = []
         with suppress(IndexError):  # another thread may take too
-            taken.extend(self._ring.popleft() for _ in range(len(self._ring)))
+            for _ in range(len(self._ring)):
+                taken.append(self._ring.popleft())  # noqa: PERF401  a generator would cost as much again
         self._taken += len(taken)
-        return [moment_of(told) for told in taken]
+        return taken
 
     @property
     def dropped(self) -> int:
@@ -118,7 +126,8 @@ class EventStream:
         """Whether anybody listens: look before building an event that is frequent."""
         self.rare_are_heard = False
         """Whether anybody does to what is rare at least."""
-        self._wall_ms = (clock or SystemClock()).wall_ms
+        self._clock = None if isinstance(clock, SystemClock) else clock
+        """None is the machine's, which is read in C where this is compiled."""
         self._lock = threading.Lock()
         self._traces: tuple[Trace, ...] = ()
         self._hearers: tuple[Callable[[Any], None], ...] = ()
@@ -128,13 +137,19 @@ class EventStream:
         for hear in self._hearers:
             hear(event)
 
-    def tell_of(self, number: int, *facts: Any) -> None:
+    def tell_of(self, kind: str, *facts: Any) -> None:
         """Tell the event that a `maker` makes of these facts, for what is frequent: it is built once somebody reads it.
 
         The facts have to stay what they are, and had better be numbers and texts: they are kept for as long as the event.
         """
+        self.tell_facts(kind, facts)
+
+    def tell_facts(self, kind: str, facts: tuple[Any, ...]) -> None:
+        """The same, as compiled code calls it."""
+        at_ms = machine.wall_ms() if self._clock is None else self._clock.wall_ms()
+        told = (at_ms, kind, facts)
         for trace in self._traces:
-            trace.add((self._wall_ms(), number, facts))
+            trace.add(told)
 
     def hear_what_is_rare(self, hear: Callable[[Any], None]) -> None:
         """Have `hear` called with each event that is not told by `tell_of`, on the thread that tells."""

@@ -17,8 +17,9 @@ import pytest
 
 from ottla import Consumer, TopicPartition
 from ottla.model import FOREVER
+from ottla.tracing.frames import line, whole
 from ottla.tracing.plain import plain
-from ottla.tracing.trace_socket import MOST_WATCHERS, line
+from ottla.tracing.trace_socket import MOST_WATCHERS
 from tests.patience import PATIENCE, eventually
 
 NOBODY = "127.0.0.1:1"
@@ -57,6 +58,11 @@ def test_who_looks_learns_who_it_is_then_each_event_and_all_parts(folder: Path) 
                 consumer.poll(0)
             consumer.close()
             told = list(lines)
+    assert (hello["facts"]["Polled"], [0.0]) == (
+        ["gap_ms"],
+        next(line["events"][0][2] for line in told if line["events"]),
+    )
+    told = [whole(line) for line in told]
     assert [event["event"] for line in told for event in line["events"]].count("Polled") == 3
     assert next(event["text"] for line in told for event in line["events"]) == "poll after 0 ms"
     assert [each["partition"] for each in told[-1]["snapshot"]["subscription"]["partitions"]] == ["t-0"]

@@ -10,8 +10,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import ottla.client.consumer.events
+import ottla.client.producer.batch_events  # noqa: F401  whose events they are that are made whole
 from ottla.console.views import View
 from ottla.errors import OttlaError
+from ottla.tracing.frames import FACTS, frame_of, whole
+from ottla.tracing.frames import line as written
 from ottla.tracing.greeting import greeted
 
 PATIENCE_SECONDS = 1.0
@@ -43,7 +47,7 @@ class Traced:
             raise not_traced(name) from None
         try:
             while line := await reader.readline():
-                yield line.decode().rstrip("\n")
+                yield whole_line(line)
         finally:
             writer.close()
 
@@ -58,6 +62,13 @@ class Traced:
         return [] if self.folder is None else sorted(self.folder.glob("*.sock"))
 
 
+def whole_line(line: bytes) -> str:
+    """A line as the page and its recordings have it."""
+    frame = frame_of(line)
+    frame.pop(FACTS, None)
+    return written(whole(frame)).decode().rstrip("\n")
+
+
 def not_traced(name: str) -> NotTracedError:
     return NotTracedError(f"no traced client is called {name!r}, or it has ended; look at the list again")
 
@@ -69,4 +80,5 @@ def maybe_hello(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     connection.close()
+    hello.pop(FACTS, None)
     return hello

@@ -8,7 +8,6 @@ A process that was forked has no thread here, and leaves its parent's socket alo
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 import os
 import selectors
@@ -20,10 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ottla.trace import EventStream, Trace
-from ottla.tracing.plain import plain, plain_moment
+from ottla.tracing.frames import FACTS, facts_by_kind, line, short
+from ottla.tracing.plain import plain
 
 LOG = logging.getLogger(__name__)
 
@@ -35,8 +33,6 @@ SLOW_SECONDS = 1.0
 """Who does not take a line within this is hung up on."""
 MOST_WATCHERS = 8
 NUMBERS = itertools.count(1)
-ENCODER = msgspec.json.Encoder()
-"""Ten times as quick as the standard library's."""
 
 
 def maybe_listen(
@@ -59,7 +55,14 @@ def maybe_listen(
         LOG.warning("%s=%r: nobody can look into %s (%s); name a folder of yours by a short path",
                     setting, folder, name, error)  # fmt: skip
         return None
-    hello = {"kind": kind, "client_id": name, "pid": os.getpid(), "since_ms": int(time.time() * 1000), **facts}
+    hello = {
+        "kind": kind,
+        "client_id": name,
+        "pid": os.getpid(),
+        "since_ms": int(time.time() * 1000),
+        **facts,
+        FACTS: facts_by_kind(),
+    }
     return TraceSocket(path, listener, hello, events, snapshot)
 
 
@@ -149,7 +152,7 @@ class TraceSocket:
         told = line(
             {
                 "at_ms": int(time.time() * 1000),
-                "events": [plain_moment(moment) for moment in self._heard.take()],
+                "events": short(self._heard.take_told()),
                 "dropped": self._heard.dropped,
                 "snapshot": plain(self._snapshot()),
             }
@@ -158,13 +161,6 @@ class TraceSocket:
         if not self._watchers:
             self._heard.close()
             self._heard = None
-
-
-def line(value: dict[str, Any]) -> bytes:
-    try:
-        return ENCODER.encode(value) + b"\n"
-    except (UnicodeEncodeError, OverflowError):  # a name that is no text; a number beyond 64 bits
-        return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
 def sent(watcher: socket.socket, told: bytes) -> bool:

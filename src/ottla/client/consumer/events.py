@@ -6,7 +6,7 @@ Values only; the text of each is a line for people.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ottla.model import TopicPartition
 from ottla.trace import maker
@@ -171,9 +171,22 @@ class HandedOut(NamedTuple):
         return f"handed out {self.records} of {self.partition} from {self.offset}"
 
 
-BUFFERED = maker(lambda topic, partition, *facts: Buffered(TopicPartition(topic, partition), *facts))
-HANDED_OUT = maker(lambda topic, partition, *facts: HandedOut(TopicPartition(topic, partition), *facts))
-POLLED = maker(Polled)
+def fetch_sent(node_id: int, *places: Any) -> FetchSent:
+    """Of `places` each topic is followed by a partition of it and the offset."""
+    topics, partitions, offsets = places[::3], places[1::3], places[2::3]
+    return FetchSent(node_id, dict(zip(map(TopicPartition, topics, partitions), offsets, strict=True)))
+
+
+def buffered(topic: str, partition: int, offset: int, size_bytes: int) -> Buffered:
+    return Buffered(TopicPartition(topic, partition), offset, size_bytes)
+
+
+def handed_out(topic: str, partition: int, offset: int, records: int) -> HandedOut:
+    return HandedOut(TopicPartition(topic, partition), offset, records)
+
+
+POLLED, COMPLETED = maker(Polled), maker(FetchCompleted)
+SENT, BUFFERED, HANDED_OUT = maker(FetchSent, fetch_sent), maker(Buffered, buffered), maker(HandedOut, handed_out)
 """By which those are told that are frequent."""
 
 

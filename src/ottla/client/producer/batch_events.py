@@ -24,25 +24,26 @@ from ottla.trace import EventStream, maker
 
 def tell_drained(events: EventStream, batch: ProducerBatch, now: float) -> None:
     """It was taken out of its queue, and sealed."""
-    events.tell_of(
-        DRAINED, batch.tp.topic, batch.tp.partition, batch.count, batch.size_bytes, batch.created, now, batch.attempts
-    )
+    topic, partition = batch.tp
+    waited_ms = since(batch.created, now)
+    events.tell_facts(DRAINED, (topic, partition, batch.count, batch.size_bytes, waited_ms, batch.attempts))
 
 
-def drained(
-    topic: str, partition: int, records: int, size_bytes: int, created: float, now: float, attempts: int
-) -> Any:
-    return BatchDrained(TopicPartition(topic, partition), records, size_bytes, since(created, now), attempts)
+def drained(topic: str, partition: int, records: int, size_bytes: int, waited_ms: float, attempts: int) -> BatchDrained:
+    return BatchDrained(TopicPartition(topic, partition), records, size_bytes, waited_ms, attempts)
 
 
 def tell_sent(events: EventStream, node_id: int, batches: Sequence[ProducerBatch]) -> None:
     """They leave in one request."""
-    events.tell_of(
-        SENT, node_id, sum(batch.size_bytes for batch in batches), *(part for batch in batches for part in batch.tp)
-    )
+    size_bytes = 0
+    places: list[Any] = []
+    for batch in batches:
+        size_bytes += batch.size_bytes
+        places += batch.tp
+    events.tell_facts(SENT, (node_id, size_bytes, *places))
 
 
-def sent(node_id: int, size_bytes: int, *places: Any) -> Any:
+def sent(node_id: int, size_bytes: int, *places: Any) -> ProduceSent:
     """Of `places` each topic is followed by a partition of it."""
     partitions = tuple(TopicPartition(*place) for place in zip(places[::2], places[1::2], strict=True))
     return ProduceSent(node_id, partitions, size_bytes)
@@ -51,23 +52,20 @@ def sent(node_id: int, size_bytes: int, *places: Any) -> Any:
 def tell_completed(events: EventStream, response: ClientResponse, asked: float) -> None:
     """The request has its answer, or will have none."""
     error = response.error or (response.reason if response.disconnected else "")
-    events.tell_of(COMPLETED, response.node_id, asked, response.received, error and str(error))
-
-
-def completed(node_id: int, asked: float, received: float, error: str) -> Any:
-    return ProduceCompleted(node_id, since(asked, received), error)
+    events.tell_facts(COMPLETED, (response.node_id, since(asked, response.received), error and str(error)))
 
 
 def tell_finished(events: EventStream, batch: ProducerBatch, error: Any, base_offset: int, now: float) -> None:
     """It has its outcome: an error, remarks about single records, or None."""
     if error is None:
-        events.tell_of(ACKNOWLEDGED, batch.tp.topic, batch.tp.partition, base_offset, batch.count, batch.created, now)
+        topic, partition = batch.tp
+        events.tell_facts(ACKNOWLEDGED, (topic, partition, base_offset, batch.count, since(batch.created, now)))
     else:
         events.tell(BatchFailed(batch.tp, batch.count, reason(error)))
 
 
-def acknowledged(topic: str, partition: int, base_offset: int, records: int, created: float, now: float) -> Any:
-    return Acknowledged(TopicPartition(topic, partition), base_offset, records, since(created, now))
+def acknowledged(topic: str, partition: int, base_offset: int, records: int, took_ms: float) -> Acknowledged:
+    return Acknowledged(TopicPartition(topic, partition), base_offset, records, took_ms)
 
 
 def reason(error: Any) -> str:
@@ -87,4 +85,5 @@ def since(moment: float, now: float) -> float:
     return (now - moment) * 1000
 
 
-DRAINED, SENT, COMPLETED, ACKNOWLEDGED = maker(drained), maker(sent), maker(completed), maker(acknowledged)
+DRAINED, SENT = maker(BatchDrained, drained), maker(ProduceSent, sent)
+COMPLETED, ACKNOWLEDGED = maker(ProduceCompleted), maker(Acknowledged, acknowledged)

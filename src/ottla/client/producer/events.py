@@ -20,7 +20,11 @@ class BatchBegun(NamedTuple):
         return f"batch of {self.partition} begun"
 
 
-BEGUN = maker(lambda topic, partition: BatchBegun(TopicPartition(topic, partition)))
+def begun(topic: str, partition: int) -> BatchBegun:
+    return BatchBegun(TopicPartition(topic, partition))
+
+
+BEGUN = maker(BatchBegun, begun)
 """By which it is told."""
 
 

@@ -20,3 +20,6 @@ cdef class ProducerBatch:
 
 @cython.locals(size=Py_ssize_t)
 cpdef Py_ssize_t upper_bound_bytes(bytes key, bytes value, headers) except -1
+
+@cython.locals(batch=ProducerBatch, records=Py_ssize_t, attempts=Py_ssize_t)
+cpdef tuple load_of(list batches)

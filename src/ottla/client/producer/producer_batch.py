@@ -174,3 +174,13 @@ def upper_bound_bytes(key: bytes | None, value: bytes | None, headers: tuple[Hea
 def headers_bound_bytes(headers: tuple[Header, ...]) -> int:
     """The most that a record's headers take."""
     return sum(10 + 3 * len(name) + (0 if data is None else len(data)) for name, data in headers)
+
+
+def load_of(batches: list[ProducerBatch]) -> tuple[int, int]:
+    """How many records they have, and how often the one that was sent most often was; of thousands, ten times a second, where somebody looks."""
+    records = attempts = 0
+    for batch in batches:
+        records += batch.count
+        if batch.attempts > attempts:
+            attempts = batch.attempts
+    return records, attempts

@@ -352,6 +352,11 @@ class RecordAccumulator:
         self.closed = True
         self._incomplete.clear()
 
+    def queues(self) -> dict[TopicPartition, list[ProducerBatch]]:
+        """What is queued, in its order; RuntimeError where another thread changes it meanwhile."""
+        copies = [list(queue) for queue in self._queues()]
+        return {copy[0].tp: copy for copy in copies if copy}
+
     def begin_flush(self) -> None:
         """Everything queued is due until `end_flush`."""
         with self._lock:
@@ -415,7 +420,7 @@ class RecordAccumulator:
         with self._outcomes:
             self._incomplete[batch.serial] = [batch]
         if self._events.active:
-            self._events.tell_of(BEGUN, batch.tp.topic, batch.tp.partition)
+            self._events.tell_facts(BEGUN, tuple(batch.tp))
         self._queue_of(batch.tp).append(batch)
         self._topics[batch.tp.topic].newest[batch.tp.partition] = batch
 

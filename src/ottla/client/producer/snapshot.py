@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ottla.client.producer.producer_batch import ProducerBatch
+from ottla.client.producer.producer_batch import ProducerBatch, load_of
 from ottla.client.producer.producer_core import ProducerCore
 from ottla.client.request_view import RequestView, by_node, copied
 from ottla.model import TopicPartition
@@ -53,31 +53,32 @@ class ProducerSnapshot(NamedTuple):
 def take_snapshot(core: ProducerCore) -> ProducerSnapshot:
     """The parts as they are."""
     now, sender, pool = core.clock.monotonic(), core.sender, core.accumulator.pool
-    on_their_way = set(copied(sender.batches.listed))
-    queued = [batch for batch in core.accumulator.incomplete() if batch not in on_their_way]
+    queues = copied(core.accumulator.queues)
+    on_their_way = by_partition(copied(sender.batches.listed))
     transactional = core.transactional
     return ProducerSnapshot(
         core.client_id,
-        AccumulatorView(queues_of(queued, now), pool.total_bytes, pool.available_bytes, pool.queued),
-        queues_of(on_their_way, now),
+        AccumulatorView(views_of(queues, now), pool.total_bytes, pool.available_bytes, pool.queued),
+        views_of(on_their_way, now),
         by_node(copied(sender.in_flight_requests), now),
         core.config.transactional_id,
         None if transactional is None else transactional.machine.status.state.value,
     )
 
 
-def queues_of(batches: Iterable[ProducerBatch], now: float) -> tuple[QueueView, ...]:
-    """Batches gathered by partition."""
+def by_partition(batches: Iterable[ProducerBatch]) -> dict[TopicPartition, list[ProducerBatch]]:
+    """Each partition's in their order."""
     partitions: dict[TopicPartition, list[ProducerBatch]] = {}
-    for batch in batches:
+    for batch in sorted(batches, key=lambda batch: batch.order):
         partitions.setdefault(batch.tp, []).append(batch)
-    return tuple(
-        QueueView(
-            tp,
-            len(queue),
-            sum(batch.count for batch in queue),
-            (now - min(batch.created for batch in queue)) * 1000,
-            max(batch.attempts for batch in queue),
-        )
-        for tp, queue in sorted(partitions.items())
-    )
+    return partitions
+
+
+def views_of(queues: Mapping[TopicPartition, list[ProducerBatch]], now: float) -> tuple[QueueView, ...]:
+    """Of batches in their order the first is the oldest."""
+    return tuple(view_of(tp, batches, now) for tp, batches in sorted(queues.items()))
+
+
+def view_of(tp: TopicPartition, batches: list[ProducerBatch], now: float) -> QueueView:
+    records, attempts = load_of(batches)
+    return QueueView(tp, len(batches), records, (now - batches[0].created) * 1000, attempts)

@@ -17,7 +17,7 @@ from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
-from ottla.client.consumer.events import BUFFERED, HANDED_OUT, FetchCompleted, FetchSent
+from ottla.client.consumer.events import BUFFERED, COMPLETED, HANDED_OUT, SENT
 from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.client.consumer.fetching.fetch_session_handler import (
     FetchSessionHandler,
@@ -109,7 +109,8 @@ class Fetcher:
         for node, partitions in plan.items():
             self.nodes_with_pending_fetch.add(node.node_id)
             if self._events.active:
-                self._events.tell(FetchSent(node.node_id, {tp: want.offset for tp, want in partitions.items()}))
+                places = (fact for tp, want in partitions.items() for fact in (*tp, want.offset))
+                self._events.tell_of(SENT, node.node_id, *places)
             request, max_version = self._request(node, partitions)
             timeout_ms = self._config.request_timeout_ms + self._config.fetch_max_wait_ms
             future = self._client.send(node, request, timeout_ms=timeout_ms, max_version=max_version)
@@ -189,7 +190,7 @@ class Fetcher:
             for columns in fetch.decode_all(offset, end, check_crcs=crcs, with_headers=with_headers, only=only):
                 chunks.append((fetch.tp, columns))
                 if self._events.active:
-                    self._events.tell_of(HANDED_OUT, *fetch.tp, offset, columns.count)
+                    self._events.tell_facts(HANDED_OUT, (*fetch.tp, offset, columns.count))
                 self.sensors.records.of(fetch.tp.topic).record(columns.count)
                 offset = columns.next_offset
         except CorruptRecordError as error:
@@ -308,7 +309,7 @@ class Fetcher:
         session = self._sessions[node.node_id]
         error = done.exception(0)
         if self._events.active:
-            self._events.tell(completed(node, done))
+            self._events.tell_of(COMPLETED, node.node_id, *completed(done))
         if error is None:
             response = done.result(0)
             message = response.message
@@ -359,7 +360,7 @@ class Fetcher:
         if answer.error_code or answer.records:
             self.completed_fetches.append(CompletedFetch(tp, want.offset, answer, want.leader_epoch))
             if self._events.active:
-                self._events.tell_of(BUFFERED, *tp, want.offset, len(answer.records or b""))
+                self._events.tell_facts(BUFFERED, (*tp, want.offset, len(answer.records or b"")))
         if not answer.error_code:
             self._note_ends(tp, answer)
         if answer.preferred_read_replica >= 0:
@@ -391,7 +392,7 @@ class Fetcher:
         if len(portion):
             slices.append(portion)
             if self._events.active:
-                self._events.tell_of(HANDED_OUT, *fetch.tp, fetch.fetch_offset, len(portion))
+                self._events.tell_facts(HANDED_OUT, (*fetch.tp, fetch.fetch_offset, len(portion)))
             self.sensors.records.of(fetch.tp.topic).record(len(portion))
         else:
             self._passed = True
@@ -463,14 +464,14 @@ class Fetcher:
         self._subscriptions.request_reset(fetch.tp, policy)
 
 
-def completed(node: Node, done: Future[ClientResponse]) -> FetchCompleted:
-    """The event of an answer."""
+def completed(done: Future[ClientResponse]) -> tuple[int, str]:
+    """How many bytes of records an answer has, and why there is none."""
     error = done.exception(0)
     if error is not None:
-        return FetchCompleted(node.node_id, 0, str(error))
+        return 0, str(error)
     message = done.result(0).message
     size = sum(len(part.records or b"") for topic in message.responses for part in topic.partitions)
-    return FetchCompleted(node.node_id, size, name_of(message.error_code) if message.error_code else "")
+    return size, name_of(message.error_code) if message.error_code else ""
 
 
 def bounded(position: int, end: int | None) -> int:

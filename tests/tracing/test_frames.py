@@ -1,0 +1,88 @@
+"""Events that go through a socket short, and are made whole by who looks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ottla.client.consumer import events as consumed
+from ottla.client.producer import batch_events
+from ottla.client.producer import events as produced
+from ottla.clock import ManualClock
+from ottla.console.traced import whole_line
+from ottla.model import TopicPartition
+from ottla.trace import MAKERS, EventStream
+from ottla.tracing.frames import facts_by_kind, frame_of, line, short, whole
+from ottla.tracing.plain import plain_moment
+
+A, B = TopicPartition("a", 0), TopicPartition("b", 7)
+FREQUENT = [
+    (consumed.POLLED, (12.5,), consumed.Polled(12.5)),
+    (consumed.SENT, (1, *A, 5, *B, 6), consumed.FetchSent(1, {A: 5, B: 6})),
+    (consumed.COMPLETED, (1, 0, "reset"), consumed.FetchCompleted(1, 0, "reset")),
+    (consumed.BUFFERED, (*B, 5, 100), consumed.Buffered(B, 5, 100)),
+    (consumed.HANDED_OUT, (*B, 5, 3), consumed.HandedOut(B, 5, 3)),
+    (produced.BEGUN, (*B,), produced.BatchBegun(B)),
+    (batch_events.DRAINED, (*B, 3, 100, 4.5, 1), produced.BatchDrained(B, 3, 100, 4.5, 1)),
+    (batch_events.SENT, (1, 200, *A, *B), produced.ProduceSent(1, (A, B), 200)),
+    (batch_events.COMPLETED, (1, 4.5, ""), produced.ProduceCompleted(1, 4.5, "")),
+    (batch_events.ACKNOWLEDGED, (*B, 44, 3, 4.5), produced.Acknowledged(B, 44, 3, 4.5)),
+]
+"""By which it is told, of what, and the event."""
+
+
+def through_the_socket(tell: Callable[[EventStream], None]) -> tuple[Any, Any]:
+    """What comes, and what becomes of it."""
+    stream = EventStream(ManualClock())
+    with stream.trace() as trace:
+        tell(stream)
+        sent = line({"at_ms": 5, "events": short(trace.take_told()), "dropped": 0, "snapshot": {}})
+    return json.loads(sent)["events"][0], whole(frame_of(sent))["events"][0]
+
+
+@pytest.mark.parametrize(("kind", "facts", "event"), FREQUENT, ids=[kind for kind, _, _ in FREQUENT])
+def test_what_is_frequent_comes_as_facts_and_becomes_what_the_program_itself_would_hear(
+    kind: str, facts: tuple[Any, ...], event: Any
+) -> None:
+    stream = EventStream(ManualClock())
+    came, made = through_the_socket(lambda stream: stream.tell_of(kind, *facts))
+    with stream.trace() as trace:
+        stream.tell(event)
+    (heard,) = trace
+    assert came == [heard.at_ms, type(event).__name__, list(facts)]
+    assert made == plain_moment(heard)
+
+
+def test_every_kind_that_comes_short_is_tried_here() -> None:
+    assert {kind for kind, _, _ in FREQUENT} == set(MAKERS)
+
+
+def test_the_first_line_names_the_facts() -> None:
+    facts = facts_by_kind()
+    assert facts["Acknowledged"] == ["topic", "partition", "base_offset", "records", "took_ms"]
+    assert facts["FetchSent"] == ["node_id", "*places"]
+
+
+def test_what_is_rare_comes_whole_and_stays_so() -> None:
+    came, made = through_the_socket(lambda stream: stream.tell(consumed.Revoked((A,))))
+    assert came == made
+    assert (made["event"], made["text"], made["facts"]) == ("Revoked", "revoked a 0", {"partitions": ["a-0"]})
+
+
+@pytest.mark.parametrize(("kind", "facts"), [("Teleported", ["a", 0]), ("Polled", ["a", 0])])
+def test_an_event_of_a_later_version_keeps_its_facts(kind: str, facts: list[Any]) -> None:
+    frame = whole({"events": [[5, kind, facts]]})
+    assert frame["events"] == [{"at_ms": 5, "event": kind, "text": f"{kind}: a, 0", "facts": {"facts": ["a", 0]}}]
+
+
+def test_a_page_gets_whole_lines_and_no_names_of_facts() -> None:
+    hello = {"kind": "producer", "pid": 1, "facts": facts_by_kind()}
+    assert json.loads(whole_line(line(hello))) == {"kind": "producer", "pid": 1}
+    told = {"at_ms": 5, "events": [[5, "Polled", [0.0]]], "dropped": 0, "snapshot": {"name": "\udc80"}}
+    assert json.loads(whole_line(line(told))) == {
+        **told,
+        "events": [{"at_ms": 5, "event": "Polled", "text": "poll after 0 ms", "facts": {"gap_ms": 0.0}}],
+    }
