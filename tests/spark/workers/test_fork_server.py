@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 from ottla.spark.workers import fork_client, worker_python
-from ottla.spark.workers.fork_server import fits
+from ottla.spark.workers.fork_server import fits, forked
 from ottla.spark.workers.worker_python import start_fork_server
 from tests.patience import eventually
 
@@ -118,3 +119,12 @@ def test_only_another_order_of_sets_makes_it_unfit() -> None:
     assert fits({}, {"PYTHONHASHSEED": "0"})
     assert fits({"PYTHONHASHSEED": "0", "A": "b"}, {"PYTHONHASHSEED": "0"})
     assert not fits({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "0"})
+
+
+def test_a_fork_says_nothing_of_the_threads_of_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fork_since_python_3_12() -> int:
+        warnings.warn("This process is multi-threaded, use of fork() may lead to deadlocks", DeprecationWarning, 2)
+        return 42
+
+    monkeypatch.setattr(os, "fork", fork_since_python_3_12)
+    assert forked() == 42

@@ -6,7 +6,8 @@ Spark starts a process for each thing that it asks of Python, some six in a quer
 pyarrow and Ottla anew: one to two seconds of a core. Here they are loaded once, while Java starts, and what its arguments name. The server ends when the
 process that started it does; what it has become ends as ever, when Spark closes its stdin or its socket.
 
-The rule: nothing that is loaded here has a thread, and what a fork would give to all alike (numpy's chance) is made anew after it.
+The rule: nothing that is loaded here has a thread, but those of numpy's and pyarrow's libraries, which are made for forks; and what a fork would
+give to all alike (numpy's chance) is made anew after it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import select
 import signal
 import socket
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple, NoReturn
@@ -98,7 +100,7 @@ class ForkServer:
             if not fits(request.environment, os.environ):
                 client.close()
                 return
-            pid = os.fork()
+            pid = forked()
             if not pid:
                 self.become(request, fds, client)
             client.sendall(b"+")
@@ -180,6 +182,13 @@ def dress(request: Request, paths: list[str]) -> None:
     sys.path[:] = [*first, *asked_paths(request.environment), *paths]
     sys.argv = request.arguments
     importlib.invalidate_caches()
+
+
+def forked() -> int:
+    """As `os.fork`, which since Python 3.12 warns of every thread: those of numpy's and pyarrow's libraries too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 def asked_paths(environment: Mapping[str, str]) -> list[str]:
