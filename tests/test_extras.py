@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +62,28 @@ def test_every_function_that_needs_arrow_says_so_where_it_is_not_there() -> None
     names = ("poll_arrow", "read_table", "send_table", "process", "aio.poll_arrow", "aio.send_table")
     assert result.stdout.splitlines() == [f"{name}: {SENTENCE}" for name in names], result.stderr
     assert result.returncode == 0, result.stderr
+
+
+WITHOUT_ONE = """
+import sys
+sys.modules[sys.argv[1]] = None
+from ottla.cli.main import main
+status = main(["pipeline", *sys.argv[2:]])
+try:
+    from ottla.pipelines import Pipeline
+except ModuleNotFoundError as error:
+    print(error)
+sys.exit(status)
+"""
+
+
+@pytest.mark.parametrize("package", ["pydantic", "pyspark", "pyarrow", "urllib3", "ruamel"])
+def test_pipelines_say_so_whichever_package_of_theirs_is_not_there(package: str, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("pipelines: {}\n", encoding="utf-8")
+    command = [sys.executable, "-c", WITHOUT_ONE, package, "validate", str(tmp_path / "p.yaml")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    sentence = f"this needs {package}, which is not installed; pip install 'ottla[pipelines]'\n"
+    assert (result.returncode, result.stdout, result.stderr) == (1, sentence, f"ottla: {sentence}")
 
 
 def test_a_missing_extra_is_an_error_of_ours_and_of_pythons() -> None:
