@@ -541,3 +541,14 @@ def test_a_console_that_has_ended_is_told_on_the_page(browser: Browser, cluster:
     page.get_by_role("link", name="Groups").click()
     expect(page.locator("main")).to_contain_text("the console does not answer; is `ottla console` still running?")
     context.close()
+
+
+def test_a_console_that_ends_under_a_live_page_is_told_whatever_was_said_before(browser: Browser, cluster: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    with browser_of(cluster, None, Pipelines()) as asking:
+        page.goto(f"http://{asking.host}/#/pipelines")
+        page.get_by_role("button", name="Pause").click()
+        expect(page.get_by_role("status")).to_have_text("orders-to-postgres is paused")
+    expect(page.get_by_role("status")).to_contain_text("the console tells no more")
+    context.close()

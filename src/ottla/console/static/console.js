@@ -218,13 +218,16 @@ async function follow(path, given, show, signal, quiet = false) {
     const answer = await request(path + "?" + new URLSearchParams(given), { signal });
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let rest = ""; ;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((error) => {
+        if (error.name === "AbortError") throw error;
+        return { done: true }; // it was hung up on: the console has ended, or was killed
+      });
       if (done) break;
       const events = (rest + value).split("\n\n");
       rest = events.pop();
       for (const event of events) show(JSON.parse(event.slice("data: ".length)));
     }
-    if (!said.textContent && !quiet) say("the console tells no more; what is shown is from before", true);
+    if (said.className !== "bad" && !quiet) say("the console tells no more; what is shown is from before", true);
   } catch (error) {
     tell(error);
   }
