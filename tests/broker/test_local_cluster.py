@@ -275,11 +275,23 @@ def test_a_port_that_is_taken_is_told_and_nothing_is_left_running() -> None:
         ({"data_dir": ""}, "data_dir is empty"),
         ({"listen": "9092"}, "listen = '9092'"),
         ({"listen": "127.0.0.1:65534"}, "the ports after it are for the other brokers"),
+        ({"listen": ":9092"}, "listen = ':9092'"),
     ],
 )
 def test_a_cluster_that_cannot_be_is_refused(arguments: dict[str, object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         Cluster(**arguments)  # type: ignore[arg-type]
+
+
+def test_at_port_0_a_cluster_has_free_ports_and_keeps_them_with_its_directory(tmp_path: Path) -> None:
+    found = []
+    for _ in range(2):
+        with patch.object(Cluster, "_start_all"), Cluster(3, listen="127.0.0.1:0", data_dir=tmp_path) as cluster:
+            found.append(cluster.addresses)
+    ports = {int(address.rpartition(":")[2]) for address in found[0].values()}
+    assert len(ports) == 3
+    assert 0 not in ports
+    assert found[1] == found[0]
 
 
 def test_a_misspelled_setting_is_told_before_anything_starts() -> None:

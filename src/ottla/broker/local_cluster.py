@@ -49,7 +49,7 @@ class Cluster:
     """So many brokers with their controllers.
 
     `data_dir` is where everything is kept, also for the next `Cluster` of that directory; without one it is in a temporary directory
-    that goes at `close`. `listen` is `host:port` of the first broker, the others have the ports after it; without it they are free ones. Other settings are Kafka's, as keywords, for all nodes: `num_partitions=3`. New topics have up to three copies.
+    that goes at `close`. `listen` is `host:port` of the first broker, the others have the ports after it; without it, or with port 0, they are free ones. Other settings are Kafka's, as keywords, for all nodes: `num_partitions=3`. New topics have up to three copies.
     """
 
     def __init__(

@@ -159,11 +159,11 @@ def file_of(folder: Path, node_id: int) -> Path:
 
 
 def first_place(listen: str, brokers: int) -> tuple[str, int]:
-    """Where the first of so many brokers listens; ConfigError where the last could not."""
+    """Where the first of so many brokers listens, port 0 for free ones; ConfigError where the last could not."""
     host, port = parse_address("listen", listen, listen)
-    if not host or not 0 < port <= HIGHEST_PORT - brokers + 1:
+    if not host or port > HIGHEST_PORT - brokers + 1:
         raise ConfigError(
-            f"listen = {listen!r}: must be host:port, and the ports after it are for the other brokers; such as {HOST}:9092"
+            f"listen = {listen!r}: must be host:port, and the ports after it are for the other brokers; such as {HOST}:9092, or {HOST}:0 for free ones"
         )
     return host, port
 
@@ -177,7 +177,7 @@ def ensure_as_asked(
             f"{folder} has a cluster of {len(found)}, and {brokers} are asked for: ask for {len(found)}, or choose another directory"
         )
     place = found[1].endpoints()[0]
-    if first is not None and (place.host, place.port) != first:
+    if first not in (None, (place.host, place.port), (place.host, 0)):
         raise ConfigError(
             f"{folder} has a cluster that begins at {place.host}:{place.port}, not at {joined(*first)}: listen there, or choose "
             "another directory"

@@ -24,7 +24,7 @@ LOOK_SECONDS = 0.5
     metavar="HOST:PORT",
     default=DEFAULT_ADDRESS,
     show_default=True,
-    help="Where the first broker listens; the others have the ports after it.",
+    help="Where the first broker listens; the others have the ports after it. Port 0 for free ones.",
 )
 @click.option(
     "--data-dir",
