@@ -67,6 +67,17 @@ def test_each_query_names_metrics_that_a_controller_has(asked: set[str], tmp_pat
     assert {name for name in asked if name.startswith("kafka_raft_")} <= told
 
 
+def test_records_are_counted_once_whatever_number_of_brokers_has_a_copy(panels: list[Any]) -> None:
+    asked = {
+        target["expr"]
+        for panel in panels
+        for target in panel["targets"]
+        if "kafka_log_log_end_offset" in target["expr"]
+    }
+    assert len(asked) == 2
+    assert all(query.startswith("sum by (topic) (max by (job, topic, partition) (") for query in asked)
+
+
 def test_its_panels_do_not_overlap_and_each_has_a_title_of_its_own(panels: list[Any]) -> None:
     places = [panel["gridPos"] for panel in panels]
     cells = [
