@@ -20,6 +20,7 @@ from tools.settings_tables import on_page_markdown, table
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+BAR = re.compile(r"`[^`]*\\\|[^`]*`")
 PATH = re.compile(r"`((?:src|tests|docs|tools|benchmarks|examples|interop|rivals)/[\w./-]+)`")
 
 
@@ -33,6 +34,13 @@ def test_a_link_leads_somewhere(page: Path) -> None:
 def test_a_file_that_is_named_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert [name for name in PATH.findall(text) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_in_a_table_has_no_bar(page: Path) -> None:
+    """GitHub wants a backslash before it, which the site then shows."""
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert [row for row in rows if BAR.search(row)] == []
 
 
 def test_the_architecture_names_every_part_and_no_other() -> None:
