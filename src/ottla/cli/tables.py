@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,10 +23,24 @@ def cell_text(cell: Any) -> str:
 def aligned(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Columns flush left, each as wide as its widest cell."""
     lines = [list(columns), *([cell_text(cell) for cell in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(width_of, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        "  ".join(cell + " " * (width - width_of(cell)) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
     )
+
+
+def width_of(text: str) -> int:
+    """How many columns of a terminal it takes: two for each Korean, Chinese or Japanese character, none for what is set upon another."""
+    if text.isascii():
+        return len(text)
+    return sum(columns_of(character) for character in unicodedata.normalize("NFC", text))
+
+
+def columns_of(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "FW" else 1
 
 
 def key_of(column: str) -> str:

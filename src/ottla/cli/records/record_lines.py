@@ -50,8 +50,9 @@ def of_json(lines: Lines) -> Iterator[Line]:
         try:
             yield line_of(json.loads(line))
         except (ValueError, TypeError, RecursionError) as error:
+            why = f"{error.msg}, at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else error
             raise click.ClickException(
-                f'line {number} of standard input is no record in JSON, such as {{"key": "a", "value": "b"}}: {error}'
+                f'line {number} of standard input is no record in JSON, such as {{"key": "a", "value": "b"}}: {why}'
             ) from None
 
 
