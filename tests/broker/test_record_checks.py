@@ -152,10 +152,11 @@ def test_the_bounds_of_the_broker_hold_where_the_topic_has_none() -> None:
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
-        ({"count": 3}, ErrorCode.CORRUPT_MESSAGE),
+        ({"count": 3}, ErrorCode.INVALID_RECORD),
         ({"count": 1}, ErrorCode.INVALID_RECORD),
         ({"last_offset_delta": 5}, ErrorCode.INVALID_RECORD),
-        ({"last_offset_delta": -1}, ErrorCode.CORRUPT_MESSAGE),
+        ({"last_offset_delta": -1}, ErrorCode.INVALID_RECORD),
+        ({"count": 0, "last_offset_delta": -1}, ErrorCode.INVALID_RECORD),
         ({"base_offset": 4}, ErrorCode.INVALID_RECORD),
         ({"magic": 1}, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
         ({"magic": 3}, ErrorCode.CORRUPT_MESSAGE),
@@ -171,6 +172,22 @@ def test_headers_that_cannot_be_true_are_refused(wire: Wire, fields: dict[str, i
     wire.create("t")
     assert sent(wire, resealed(records([KEYED] * 2), **fields)).error_code == code
     assert sent(wire, records([KEYED])).base_offset == 0
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.ZSTD])
+def test_records_that_cannot_be_read_are_not_asked_for_again(wire: Wire, codec: Codec) -> None:
+    """Where they are looked at at all: CORRUPT_MESSAGE would have Java's producer try for two minutes."""
+    wire.create("t", cleanup_policy="compact")
+    result = sent(wire, seal(parse_header(records([KEYED], codec=codec)), b"garbage"))
+    assert result.error_code == ErrorCode.INVALID_RECORD
+    assert "cannot be read" in result.error_message
+
+
+def test_bytes_that_are_not_those_that_were_sent_are(wire: Wire) -> None:
+    wire.create("t")
+    sound = records([KEYED] * 2)
+    flipped = sound[:-1] + bytes([sound[-1] ^ 1])
+    assert [sent(wire, data).error_code for data in (flipped, sound)] == [ErrorCode.CORRUPT_MESSAGE, 0]
 
 
 def test_zstd_needs_a_request_of_its_time(wire: Wire) -> None:

@@ -145,14 +145,19 @@ def check_magic(header: BatchHeader, position: int) -> None:
 
 def verify(data: Buffer, position: int, header: BatchHeader) -> None:
     """See that the batch is whole, its CRC true, and its counts possible."""
-    check_magic(header, position)
-    end = position + header.size_bytes
-    if header.size_bytes < HEADER_BYTES or end > len(data):
-        raise CorruptRecordError(f"the batch at byte {position} ends at byte {end}, the data at {len(data)}")
+    verify_bytes(data, position, header)
     if header.last_offset_delta < 0 or not 0 <= header.count <= header.last_offset_delta + 1:
         raise CorruptRecordError(
             f"the batch at byte {position} counts {header.count} records in {header.last_offset_delta + 1} offsets"
         )
+
+
+def verify_bytes(data: Buffer, position: int, header: BatchHeader) -> None:
+    """See that the batch is as it was made: whole, and its CRC true."""
+    check_magic(header, position)
+    end = position + header.size_bytes
+    if header.size_bytes < HEADER_BYTES or end > len(data):
+        raise CorruptRecordError(f"the batch at byte {position} ends at byte {end}, the data at {len(data)}")
     header.codec  # noqa: B018 - raises for a codec that does not exist
     actual = crc32c(memoryview(data)[position + ATTRIBUTES_POSITION : end])
     if actual != header.crc:
@@ -184,7 +189,7 @@ def verify_all(data: Buffer, *, from_client: bool = True) -> list[BatchHeader]:
     if end != len(data):
         raise CorruptRecordError(f"{len(data) - end} bytes after the last whole batch are part of none")
     for position, header in found:
-        verify(data, position, header)
+        verify_bytes(data, position, header)
         check_produced(header, from_client)
     return [header for _, header in found]
 
@@ -214,8 +219,11 @@ def stamp_all(
 
 
 def check_produced(header: BatchHeader, from_client: bool) -> None:
-    """What holds for a batch that is to be appended, though not for one that was compacted later."""
-    if header.count != header.last_offset_delta + 1:
+    """What holds for a batch that is to be appended, though not for one that was compacted later.
+
+    Its bytes are those that somebody sent, so that it is no use to send it again, as CORRUPT_MESSAGE would have clients do.
+    """
+    if header.last_offset_delta < 0 or header.count != header.last_offset_delta + 1:
         raise invalid(f"{header.count} records cannot fill {header.last_offset_delta + 1} offsets")
     if not from_client:
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ottla.errors import ErrorCode, KafkaError, RecordsRefusedError
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, RecordsRefusedError
 from ottla.model import Buffer
 from ottla.records.batch import CODEC_MASK, HEADER_BYTES, BatchHeader, parse_header, seal
 from ottla.records.compression import Codec, DecompressedTooLargeError, compress, decompress
@@ -63,6 +63,9 @@ def examined(data: memoryview, headers: Sequence[BatchHeader], config: LogConfig
             raise KafkaError(
                 ErrorCode.MESSAGE_TOO_LARGE, f"this topic's records are looked at, and {error}: send smaller batches"
             ) from error
+        except CorruptRecordError as error:
+            # Its CRC is true: the producer made it so, and sending it again would not help.
+            raise KafkaError(ErrorCode.INVALID_RECORD, f"the records of the batch cannot be read: {error}") from error
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
