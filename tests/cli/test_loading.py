@@ -1,13 +1,24 @@
-"""The program `ottla` before its command line is there."""
+"""The program `ottla` before its command line is there, and after it is over."""
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 
 import pytest
 
 from ottla.__main__ import main
+
+STRIKES_AT_THE_END = """
+import atexit, os, signal, sys
+atexit.register(lambda: print("not to be seen"))
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+from ottla.__main__ import main
+sys.exit(main())
+"""
 
 
 class CtrlC:
@@ -19,10 +30,32 @@ class CtrlC:
         return None
 
 
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
 def test_ctrl_c_while_the_command_line_is_loaded_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "ottla.cli.main", raising=False)
     monkeypatch.setattr(sys, "meta_path", [CtrlC(), *sys.meta_path])
     assert main() == 130
+
+
+def test_ctrl_c_while_python_ends_is_no_traceback() -> None:
+    command = [sys.executable, "-c", STRIKES_AT_THE_END, "topics", "--help"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.stdout.startswith("Usage: ")
+    assert "not to be seen" not in result.stdout
+    assert (result.returncode, result.stderr) == (-signal.SIGINT, "")
+
+
+def test_a_program_that_was_told_to_ignore_ctrl_c_goes_on_ignoring_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["ottla", "--version"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    assert main() == 0
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def test_it_is_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
