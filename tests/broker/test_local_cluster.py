@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ottla import Admin, Cluster, NewTopic, Producer
+from ottla import Admin, Cluster, Consumer, NewTopic, Producer
 from ottla import free_ports as ports_of_all
 from ottla.broker.local_nodes import LocalNode, format_nodes, plan, read_nodes, settings_of, voter_count
 from ottla.broker.local_split import places_of
@@ -30,6 +30,7 @@ from tests.broker.cluster_nodes import counted
 from tests.broker.wire import Wire
 from tests.patience import eventually
 
+OFFSETS = "__consumer_offsets"
 EPOCH = 1_000
 """Later than any of a quorum that is young."""
 pytestmark = pytest.mark.xdist_group("local cluster")  # what they share is made once
@@ -74,6 +75,26 @@ def test_topics_have_three_copies_and_each_node_may_be_killed_and_comes_back(clu
     assert counted(cluster.bootstrap_servers, "three", 6) == {
         b"%s %d" % (word, node): 1 for word in (b"before", b"without") for node in cluster.nodes
     }
+
+
+@pytest.mark.behaviour("B4", "B6")
+def test_a_group_that_begins_while_a_node_is_away_outlives_the_next_one() -> None:
+    with Cluster() as young:
+        settings = young.client_settings()
+        with (
+            Admin(settings) as admin,
+            Producer(settings, acks="all") as producer,
+            Consumer(settings, group_id="g", auto_offset_reset="earliest") as consumer,
+        ):
+            producer.send("t", b"1").result(60)
+            young.kill(1)
+            eventually(lambda: len(admin.describe_cluster().nodes) == 2)
+            consumer.subscribe(["t"])
+            eventually(lambda: len(consumer.poll(0.2)))
+            assert {len(each.replicas) for each in admin.describe_topics([OFFSETS])[OFFSETS].partitions} == {3}
+            young.start(1)
+            young.kill(2)
+            consumer.commit()
 
 
 def test_one_that_is_stopped_hands_over_what_it_leads(cluster: Cluster) -> None:

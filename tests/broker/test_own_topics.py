@@ -35,8 +35,13 @@ def test_they_get_three_copies_or_as_many_as_there_are_brokers(name: str, there:
 
 
 def test_who_takes_nothing_unasked_does_not_count() -> None:
-    brokers = [broker(1), broker(2, fenced=True), broker(3, leaves=True), broker(4, cordoned=True)]
-    assert asked(CONSUMER_OFFSETS, *brokers).replication_factor == 1
+    assert asked(CONSUMER_OFFSETS, broker(1), broker(2, cordoned=True)).replication_factor == 1
+
+
+@pytest.mark.parametrize("name", [CONSUMER_OFFSETS, TRANSACTION_STATE])
+def test_who_is_away_for_a_moment_gets_its_copy(name: str) -> None:
+    brokers = [broker(1), broker(2, fenced=True), broker(3, fenced=True, leaves=True)]
+    assert asked(name, *brokers).replication_factor == 3
 
 
 def test_what_somebody_says_is_asked_for_whoever_is_there() -> None:

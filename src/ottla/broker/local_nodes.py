@@ -100,6 +100,10 @@ def settings_of(
         "cordoned.log.dirs": "",
         "default.replication.factor": copies,
         "min.insync.replicas": in_sync,
+        # Said, since a group may begin before all nodes have come for the first time.
+        "offsets.topic.replication.factor": copies,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": in_sync,
         **PATIENCE,
     }
     given = {name.replace("_", "."): value for name, value in more.items()}

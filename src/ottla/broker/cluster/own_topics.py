@@ -1,7 +1,8 @@
 """The topics in which brokers keep what groups and transactions are at: how many copies they get in a cluster, and with what configs. Pure.
 
 What somebody says is asked for, and refused where there are too few brokers, as by Kafka. Where nobody says anything it is three copies,
-or as many as there are brokers that take some: a cluster that loses a node keeps its groups.
+or as many as the cluster has brokers that take some: a cluster that loses a node keeps its groups. Who is away for a moment is one of them:
+a topic that was made without it would have a copy too few for as long as there is a cluster (what Kafka's KIP-115 is about).
 """
 
 from __future__ import annotations
@@ -44,9 +45,8 @@ def in_cluster(
     if setting is None:
         return replace(topic, replication_factor=-1)
     copies: int = getattr(config, setting)
-    there = sum(not each.fenced and each.takes_partitions for each in brokers)
     if setting not in given:
-        copies = max(1, min(copies, there))
+        copies = max(1, min(copies, sum(each.is_open for each in brokers)))
     configs = [*topic.configs]
     # One copy of two in sync is all there is while a broker starts anew.
     if topic.name == TRANSACTION_STATE and (MIN_ISR in given or copies > config.transaction_state_log_min_isr):

@@ -24,6 +24,8 @@ class Errands:
         self._node_id = node_id
         self._epoch = epoch
         self._making: set[str] = set()
+        self._refused: dict[str, str] = {}
+        """Why a topic could not be made when it was last asked for; empty where it was."""
 
     def make_topic(self, topic: CreatableTopic) -> None:
         """Have a topic made; that it is there, the metadata tells."""
@@ -33,9 +35,12 @@ class Errands:
 
         def done(answer: CreateTopicsResponse | None) -> None:
             self._making.discard(topic.name)
-            code = answer.topics[0].error_code if answer is not None and answer.topics else ErrorCode.NONE
-            if code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-                log.warning("%s cannot be made: the controllers say %s", topic.name, name_of(code))
+            said = answer.topics[0] if answer is not None and answer.topics else None
+            refused = said is not None and said.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+            text = f"{name_of(said.error_code)}: {said.error_message}" if said is not None and refused else ""
+            if text and text != self._refused.get(topic.name):  # whoever wants it asks ten times a second
+                log.warning("%s cannot be made: the controllers say %s", topic.name, text)
+            self._refused[topic.name] = text
 
         request = CreateTopicsRequest([topic])
         self._forwarder.ask(Errand(request, CREATE_TOPICS_VERSION, CreateTopicsResponse, done))

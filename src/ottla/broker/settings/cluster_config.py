@@ -49,10 +49,10 @@ class ClusterConfig:
     broker that joins (`process.roles=broker`), empty for none."""
 
     offsets_topic_replication_factor: Annotated[int, Between(1, INT16_MAX)] = 3
-    """Copies of `__consumer_offsets` when a cluster makes it. Unless somebody sets it, fewer where fewer brokers are there."""
+    """Copies of `__consumer_offsets` when a cluster makes it. Unless somebody sets it, fewer where the cluster has fewer brokers."""
 
     transaction_state_log_replication_factor: Annotated[int, Between(1, INT16_MAX)] = 3
-    """Copies of `__transaction_state` when a cluster makes it. Unless somebody sets it, fewer where fewer brokers are there."""
+    """Copies of `__transaction_state` when a cluster makes it. Unless somebody sets it, fewer where the cluster has fewer brokers."""
 
     transaction_state_log_min_isr: Annotated[int, Between(1, INT32_MAX)] = 2
     """`min.insync.replicas` of `__transaction_state`. Unless somebody sets it, only where there are more copies than that."""

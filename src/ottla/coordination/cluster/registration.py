@@ -44,10 +44,14 @@ class Registration(Struct, frozen=True):
     """Directories in which no partition is put unless somebody says so (KIP-1066); None where nothing was told of it."""
 
     @property
+    def is_open(self) -> bool:
+        """Whether it has a directory that is not cordoned; whoever is away or about to stop may have one, too."""
+        return not self.log_dirs or bool(set(self.log_dirs) - set(self.cordoned_log_dirs or ()))
+
+    @property
     def takes_partitions(self) -> bool:
-        """Whether something may be put on it that nobody has said a place for."""
-        is_open = not self.log_dirs or bool(set(self.log_dirs) - set(self.cordoned_log_dirs or ()))
-        return is_open and not self.in_controlled_shutdown
+        """Whether something may be put on it now that nobody has said a place for."""
+        return self.is_open and not self.in_controlled_shutdown
 
     def listener(self, name: str) -> Listener | None:
         """Where it is reached by whoever came in by the listener of that name."""

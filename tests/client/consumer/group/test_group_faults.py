@@ -17,10 +17,11 @@ from typing import Any, Self
 
 import pytest
 
-from ottla import Admin, Broker, Consumer, NewTopic, Producer
-from ottla.errors import OttlaError
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from ottla.errors import KafkaTimeoutError, OttlaError
 from ottla.model import OffsetAndMetadata
 from ottla.network.poller import default_poller
+from ottla.testing.broker import TestedBroker
 from tests.client.consumer.conftest import (
     PATIENCE,
     Members,
@@ -137,6 +138,15 @@ UNTIL_MISSED = 600_000
 
 
 @pytest.mark.behaviour("C10")
+def test_a_commit_that_is_refused_until_its_time_is_over_says_what_the_coordinator_said() -> None:
+    with TestedBroker() as broker, Consumer(broker.client_settings(), group_id="g") as consumer:
+        broker.faults.fail("OffsetCommit", error="COORDINATOR_NOT_AVAILABLE")
+        with pytest.raises(
+            KafkaTimeoutError, match=r"within 1 s: COORDINATOR_NOT_AVAILABLE: .* its broker's log says why"
+        ):
+            consumer.commit({TopicPartition("t", 0): 1}, timeout=1)
+
+
 @pytest.mark.parametrize("when", ["polling", "joining", "committing"])
 def test_ctrl_c_leaves_the_group(
     member: Members, shared_topic: str, other: Callable[..., MemberProcess], when: str

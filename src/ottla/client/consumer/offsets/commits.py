@@ -60,6 +60,10 @@ REBALANCING = (
     "the offsets were not committed: the group is rebalancing. Call poll() until that is over, and commit what is "
     "still yours"
 )
+NOT_KEPT = (
+    "the coordinator of group {!r} cannot keep offsets at the moment, as where fewer copies of __consumer_offsets are in sync "
+    "than its min.insync.replicas asks for; its broker's log says why"
+)
 OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.GROUP_ID_NOT_FOUND})
 LOST_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 AGAIN = frozenset(
@@ -108,19 +112,20 @@ class OffsetCommits:
     def commit(self, offsets: Offsets, timeout: float) -> Steps[None]:
         """Commit and wait for the coordinator's word; tries again what may succeed later, up to `timeout` seconds."""
         deadline = Deadline.after(timeout, self._clock.monotonic())
-        attempts = 0
+        attempts, refused = 0, None
         held = offsets.keys() & set(self._held())
         yield from self.await_pending(deadline)
         while offsets:
-            node = yield from self._finder.await_node(deadline, "the offsets were not committed")
+            node = yield from self._finder.await_node(deadline, "the offsets were not committed", refused)
             future = self._send(node, self._group_metadata(), offsets)
             if not (yield from self._client.until(future.done, deadline.at)):
-                raise self._finder.late(deadline, "the offsets were not committed")
+                raise self._finder.late(deadline, "the offsets were not committed", refused)
             error = future.exception(0)
             if error is None:
                 return
             if not may_succeed_later(error):
                 raise error
+            refused = error if is_answer(error) else refused
             attempts += 1
             yield from self._pause(attempts, deadline)
             if not held <= set(self._held()):  # another task has polled meanwhile
@@ -231,6 +236,8 @@ class OffsetCommits:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             return RebalanceInProgressError(code, REBALANCING)
         remedy = REMEDIES.get(code)
+        if code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            return error_for(code, NOT_KEPT.format(self._config.group_id))
         return error_for(code, remedy(self._config) if remedy else f"the offset of {tp} was not committed")
 
     def _pause(self, attempts: int, deadline: Deadline) -> Steps[None]:
@@ -254,6 +261,11 @@ def may_succeed_later(error: Exception) -> bool:
     if isinstance(error, KafkaError):
         return error.code in AGAIN or error.code == ErrorCode.NETWORK_EXCEPTION or error.retriable
     return isinstance(error, KafkaTimeoutError)
+
+
+def is_answer(error: Exception) -> bool:
+    """Whether a coordinator said so itself."""
+    return isinstance(error, KafkaError) and error.code != ErrorCode.NETWORK_EXCEPTION
 
 
 def settle(future: Future[None], done: Future[None]) -> None:
