@@ -24,13 +24,21 @@ from ottla.coordination.quorum.voters import ReplicaKey
 from ottla.errors import ConfigError, ErrorCode, IllegalStateError, KafkaError, OttlaError
 from ottla.free_ports import HeldPorts, free_ports, held
 from ottla.properties import property_line, read_properties
+from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
+from ottla.protocol.messages.incremental_alter_configs import (
+    SET,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from ottla.protocol.schema import Message
 from tests.broker.cluster_nodes import counted
 from tests.broker.wire import Wire
 from tests.patience import eventually
 
 OFFSETS = "__consumer_offsets"
+BROKER, LOGGER = 4, 8
 EPOCH = 1_000
 """Later than any of a quorum that is young."""
 pytestmark = pytest.mark.xdist_group("local cluster")  # what they share is made once
@@ -313,6 +321,21 @@ def test_at_port_0_a_cluster_has_free_ports_and_keeps_them_with_its_directory(tm
     assert len(ports) == 3
     assert 0 not in ports
     assert found[1] == found[0]
+
+
+def level(kind: int, name: str) -> AlterConfigsResource:
+    return AlterConfigsResource(kind, name, [AlterableConfig("ottla.broker.disk", SET, "DEBUG")])
+
+
+def test_each_node_sets_the_levels_of_its_loggers_itself(cluster: Cluster) -> None:
+    with Wire(cluster.addresses[2]) as wire:
+        (answer,) = wire.ask(IncrementalAlterConfigsRequest([level(LOGGER, "2")])).responses
+        assert answer.error_code == ErrorCode.NONE
+        asked = DescribeConfigsRequest([DescribeConfigsResource(LOGGER, "2", ["ottla.broker.disk"])])
+        assert [each.value for each in wire.ask(asked).results[0].configs] == ["DEBUG"]
+        other, beside = wire.ask(IncrementalAlterConfigsRequest([level(LOGGER, "1"), level(BROKER, "")])).responses
+        assert "a request of its own" in (other.error_message or "")
+        assert "nothing was changed" in (beside.error_message or "")
 
 
 def test_a_misspelled_setting_is_told_before_anything_starts() -> None:

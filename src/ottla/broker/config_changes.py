@@ -65,6 +65,12 @@ def guarded(
     return [next(changed) if denial is None else denial for denial in denials]
 
 
+def is_own(request: Any) -> bool:
+    """Whether a request asks for nothing but levels of loggers, which each broker of a cluster changes for itself."""
+    resources = request.resources if isinstance(request, IncrementalAlterConfigsRequest) else ()
+    return bool(resources) and all(each.resource_type == LOGGER_RESOURCE for each in resources)
+
+
 def refused_here(node: BrokerNode, call: Call, request: Any) -> Message | None:
     """What a broker answers instead of handing a change on to the controllers: that it cannot act by configs of its own, or
     cannot say for another broker whether that one could.
@@ -85,6 +91,11 @@ def refused_here(node: BrokerNode, call: Call, request: Any) -> Message | None:
 def own_fault(node: BrokerNode, call: Call, resource: Any, *, replaces: bool) -> Refusal | None:
     """Told to those alone who may change them: it says what files there are."""
     kind, name = resource.resource_type, resource.resource_name
+    if kind == LOGGER_RESOURCE:
+        return Refusal(
+            ErrorCode.INVALID_REQUEST,
+            "loggers are a broker's own, other configs are the cluster's: set their levels in a request of its own",
+        )
     if kind != BROKER_RESOURCE or not name.isdecimal():
         return None
     if denial_of(node, call, Operation.ALTER_CONFIGS, kind, name) is not None:

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ottla.broker.config_changes import refused_here
+from ottla.broker.config_changes import is_own, refused_here
 from ottla.broker.connections import Connections
 from ottla.broker.farewell import Farewell
 from ottla.broker.gate import Gate
@@ -137,7 +137,7 @@ class RequestHandler:
             self._refuse(connection, frame, "its request cannot be begun, as logged above")
         else:
             joined = self._joined
-            if joined is not None and line.api.name in FORWARDED:
+            if joined is not None and line.api.name in FORWARDED and not is_own(request):
                 self.carry_out(
                     call, lambda: refused_here(self._node, call, request) or joined.forward(call, bytes(frame))
                 )

@@ -26,7 +26,7 @@ def handle(node: BrokerNode, call: Call, request: IncrementalAlterConfigsRequest
 def change(node: BrokerNode, resources: Sequence[AlterConfigsResource], *, dry: bool) -> list[Refusal | None]:
     """What has become of each resource."""
     stored = [resource for resource in resources if resource.resource_type != loggers.LOGGER_RESOURCE]
-    changed = iter(node.topics.change_configs(stored, validate_only=dry))
+    changed = iter(node.topics.change_configs(stored, validate_only=dry) if stored else ())
     return [
         loggers.change(node.config.node_id, resource, validate_only=dry)
         if resource.resource_type == loggers.LOGGER_RESOURCE
