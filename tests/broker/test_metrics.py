@@ -108,6 +108,8 @@ def test_each_bucket_counts_what_took_as_long_or_less(form: ModuleType) -> None:
     for seconds in (0.0005, 0.0006, 3.0):
         noted.note(18, seconds)
     noted.note_frame(memoryview(b"\0\x12, and more"), 60.0)
+    noted.note_frame(memoryview(b"\xff\xff: no API"), 60.0)
+    assert list(noted.buckets()) == [18]
     buckets, total = noted.buckets()[18]
     counted = dict(buckets)
     assert [counted[bound] for bound in ("0.0005", "0.001", "2.5", "5.0", "10.0", "+Inf")] == [1, 2, 2, 3, 3, 4]

@@ -46,6 +46,15 @@ def test_names_without_end_are_counted_together(form: ModuleType) -> None:
     assert (told["c0"], told[OTHERS]) == (2, 7)
 
 
+def test_who_asks_in_turns_and_is_counted_meanwhile_is_counted_once(form: ModuleType) -> None:
+    counts = form.RequestCounts()
+    for name in (b"a", b"a", b"ab", b"a"):
+        counts.note(frame(name))
+    assert counts.by_client() == counts.by_client() == [("a", 3), ("ab", 1)]
+    counts.note(frame(b"a"))
+    assert counts.by_client() == [("a", 4), ("ab", 1)]
+
+
 def test_a_long_name_is_cut_and_one_that_is_no_text_counts_once(form: ModuleType) -> None:
     told = counted(form, frame(b"x" * 1000), frame(b"\xff"), frame(b"\xfe"), frame(b"cut", b"")[: CLIENT_ID + 1])
     assert told == {"x" * MOST_BYTES: 1, "\ufffd": 2, "c": 1}

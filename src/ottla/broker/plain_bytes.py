@@ -18,6 +18,11 @@ def copy_of(octets: Any, start: int, stop: int) -> bytes:
     return bytes(octets[start:stop])
 
 
+def is_same(octets: Any, start: int, stop: int, name: bytes) -> bool:
+    """Whether the bytes from `start` to `stop` are those."""
+    return bytes(octets[start:stop]) == name
+
+
 def is_ascii(octets: Any, start: int, stop: int) -> bool:
     """Whether bytes are text without any doubt."""
     return bytes(octets[start:stop]).isascii()

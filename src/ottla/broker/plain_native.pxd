@@ -1,6 +1,7 @@
 # plain_bytes.py in C; see there. The compiler puts these into the modules that call them.
 from cpython.buffer cimport Py_buffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.string cimport memcmp
 
 from ottla.records.native cimport Source, Target
 
@@ -13,6 +14,9 @@ cdef inline Source begin_of(memoryview frame) noexcept:
 
 cdef inline bytes copy_of(Source octets, Py_ssize_t start, Py_ssize_t stop):
     return PyBytes_FromStringAndSize(<const char*> octets + start, stop - start)
+
+cdef inline bint is_same(Source octets, Py_ssize_t start, Py_ssize_t stop, bytes name) noexcept:
+    return stop - start == len(name) and memcmp(octets + start, <const char*> name, stop - start) == 0
 
 cdef inline bint is_ascii(Source octets, Py_ssize_t start, Py_ssize_t stop) noexcept:
     cdef Py_ssize_t at

@@ -5,12 +5,14 @@ cimport ottla.broker.plain_native as plain_bytes
 from ottla.records.native cimport Source
 
 cdef tuple BOUNDS
+cdef double LEAST
+cdef Py_ssize_t BUCKETS, LAST_KEY
 
 @cython.final
 cdef class Latencies:
-    cdef dict _counts, _sums
+    cdef long long[::1] _counts
+    cdef double[::1] _sums
 
     @cython.locals(octets=Source)
     cpdef note_frame(self, memoryview frame, double seconds)
-    @cython.locals(counts=list, at=Py_ssize_t)
     cpdef note(self, int api_key, double seconds)

@@ -5,6 +5,7 @@ Bounded: APIs that there are not are left out, and who comes after the first hun
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 
 from ottla.broker import plain_bytes
@@ -16,6 +17,7 @@ MOST_BYTES = 256
 OTHERS = "(others)"
 CLIENT_ID = 10
 """Where the client id begins in a request's header, behind its length, whatever is asked in whatever version."""
+LAST_KEY = max(APIS)
 NULL = 0x8000
 """From here on a length is below 0: there is no id."""
 
@@ -23,12 +25,16 @@ NULL = 0x8000
 class RequestCounts:
     """Counted in the broker's loop."""
 
-    __slots__ = ("_by_api", "_by_client", "_others")
+    __slots__ = ("_by_api", "_by_client", "_client", "_others", "_times")
 
     def __init__(self) -> None:
-        self._by_api = [0] * (max(APIS) + 1)
+        self._by_api = array("q", bytes(8 * (LAST_KEY + 1)))
         self._by_client: dict[bytes, int] = {}
         self._others = 0
+        self._client = b""
+        """Who asked last, and mostly asks next."""
+        self._times = 0
+        """How often in a row, which is not in `_by_client` yet."""
 
     def note(self, frame: memoryview) -> None:
         """A request came; what has no whole header up to the length of the client id is none."""
@@ -37,19 +43,25 @@ class RequestCounts:
             return
         octets = plain_bytes.begin_of(frame)
         key = octets[0] << 8 | octets[1]
-        if key < len(self._by_api):
+        if key <= LAST_KEY:
             self._by_api[key] += 1
         length = octets[CLIENT_ID - 2] << 8 | octets[CLIENT_ID - 1]
         if length >= NULL:
             length = 0
-        name = plain_bytes.copy_of(octets, CLIENT_ID, min(CLIENT_ID + min(length, MOST_BYTES), size))
-        count = self._by_client.get(name)
-        if count is not None:
-            self._by_client[name] = count + 1
-        elif len(self._by_client) < MOST_CLIENTS:
-            self._by_client[name] = 1
+        stop = min(CLIENT_ID + min(length, MOST_BYTES), size)
+        if not plain_bytes.is_same(octets, CLIENT_ID, stop, self._client):
+            if self._times:
+                self._write_down()
+            self._client = plain_bytes.copy_of(octets, CLIENT_ID, stop)
+        self._times += 1
+
+    def _write_down(self) -> None:
+        """Add how often the client asked that asked last."""
+        if self._client in self._by_client or len(self._by_client) < MOST_CLIENTS:
+            self._by_client[self._client] = self._by_client.get(self._client, 0) + self._times
         else:
-            self._others += 1
+            self._others += self._times
+        self._times = 0
 
     def by_api(self) -> dict[int, int]:
         """Those that were asked for, by their key."""
@@ -57,6 +69,8 @@ class RequestCounts:
 
     def by_client(self) -> list[tuple[str, int]]:
         """Who asked most stands first; names that are no text may come out as one."""
+        if self._times:
+            self._write_down()
         told = Counter({OTHERS: self._others} if self._others else {})
         for name, count in self._by_client.items():
             told[name.decode(errors="replace")] += count
