@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,36 @@ def test_in_a_copy_of_the_directory_it_is_missed_where_the_files_kept_their_time
     shutil.copytree(folder, tmp_path / "flights-0", copy_function=copy)  # type: ignore[arg-type]
     cut(tmp_path / "flights-0", 4)
     assert bool(list(holes(tmp_path / "flights-0"))) is missed
+
+
+def touched_a_minute_later(path: Path) -> None:
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 60_000_000_000))
+
+
+def copied_with_its_times(path: Path) -> None:
+    shutil.copy2(path, path.with_suffix(".new"))
+    os.replace(path.with_suffix(".new"), path)
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("since", [lambda path: path.chmod(0o600), touched_a_minute_later, copied_with_its_times])
+def test_it_is_missed_too_where_somebody_has_touched_the_file_since(
+    tmp_path: Path, since: Callable[[Path], None]
+) -> None:
+    folder = filled(tmp_path, 5)
+    path = folder / f"{4:020d}.log"
+    cut(folder, 4, ONE)
+    touched_a_minute_later(path)  # So long after it was full.
+    since(path)
+    assert [(found.first_offset, found.next_offset) for _, found in holes(folder)] == [(5, 6)]
+
+
+def test_in_a_copy_that_was_made_after_the_cut_it_is_missed_where_the_files_kept_their_times(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "data", 5)
+    cut(folder, 4, ONE)
+    touched_a_minute_later(folder / f"{4:020d}.log")
+    shutil.copytree(folder, tmp_path / "flights-0", copy_function=shutil.copy2)
+    assert [(found.first_offset, found.next_offset) for _, found in holes(tmp_path / "flights-0")] == [(5, 6)]
 
 
 def test_what_another_broker_has_cleaned_into_a_file_of_the_same_number_is_not_missed(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def compare(directory: Path, found: Mapping[int, os.stat_result]) -> Succession:
         row = rows.get(base_offset)
         if row is None or row.next_offset == NOTHING:
             unnoted.append(base_offset)
-        elif is_cut(row, found, rows):
+        elif is_cut(row, next_offset, found, rows):
             missing.append(Shortened(base_offset, row.size_bytes, next_offset))
         elif not is_of(row, found[base_offset], rows):
             unnoted.append(base_offset)
@@ -209,15 +209,18 @@ def is_of(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
     return row.inode == inode or (follower is not None and follower.mtime_ms != row.mtime_ms)
 
 
-def is_cut(row: Row, found: Mapping[int, os.stat_result], rows: Mapping[int, Row]) -> bool:
+def is_cut(row: Row, next_offset: int, found: Mapping[int, os.stat_result], rows: Mapping[int, Row]) -> bool:
     """Whether the file that a row tells of has become shorter in its place.
 
-    What a cleaning made, of Kafka's too, got its time from what it was made of, and its name later. In a copy of the directory inodes
-    tell nothing: there it must have kept the times of the others.
+    What a cleaning made, of Kafka's too, got its time from what it was made of, and its name later: so a file whose two times are one was cut, and
+    so was one that is younger than what was noted, while the same segment follows it, whoever touched, chowned or copied it since. In a copy of the
+    directory inodes tell nothing: there it must have kept the times of the others.
     """
     status = found[row.base_offset]
     size_bytes, mtime_ms, inode = identity(status)
-    if size_bytes >= row.size_bytes or mtime_ms != status.st_ctime_ns // 1_000_000:
+    as_it_was_written = mtime_ms == status.st_ctime_ns // 1_000_000
+    younger = mtime_ms > row.mtime_ms and next_offset == row.next_offset
+    if size_bytes >= row.size_bytes or not (as_it_was_written or younger):
         return False
     return row.inode == inode or any(
         rows[other].mtime_ms == status_of_other.st_mtime_ns // 1_000_000
