@@ -157,7 +157,7 @@ OF_A_CONTROLLER = [
     pytest.param(lambda place: only_a_snapshot(place.data / METADATA), f"{METADATA} is missing or empty, while there was a log in it: restore it", id="only a snapshot"),
     pytest.param(lambda place: no_files(place.data / METADATA), f"{METADATA} is missing or empty, while there was a log in it: restore it", id="no files"),
     pytest.param(lambda place: as_folder(place.data / METADATA / "quorum-state"), "quorum-state is a folder, where a file belongs: move it away", id="a folder as promises"),
-    pytest.param(lambda place: (place.data / METADATA / "quorum-state").write_bytes(b"{"), "quorum-state cannot be read .* this node might vote twice: restore", id="torn promises"),
+    pytest.param(lambda place: (place.data / METADATA / "quorum-state").write_bytes(b"{"), r"quorum-state cannot be read .*: restore it from a backup, or, as this node votes alone, remove the file$", id="torn promises"),
 ]  # fmt: skip
 
 
@@ -202,14 +202,8 @@ def test_a_broker_whose_copy_of_the_metadata_is_gone_fetches_it_anew_and_serves_
     cluster: Cluster, lose: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     lose(cluster.broker.data / METADATA)
-    with cluster.controller.serving():
-        begun = Begun(cluster.broker)
-        try:
-            begun.wait()
-            assert f"{METADATA} is missing or empty: the metadata are fetched anew from the controllers" in caplog.text
-            assert cluster.read() == [b"%d" % number for number in range(5)]
-        finally:
-            begun.close()
+    serve_what_there_is(cluster)
+    assert f"{METADATA} is missing or empty: the metadata are fetched anew from the controllers" in caplog.text
 
 
 def test_a_damaged_copy_is_not_repaired_with_records_that_the_controllers_do_not_have(cluster: Cluster) -> None:
@@ -229,6 +223,48 @@ def test_what_helps_a_controller_that_votes_alone_is_a_backup_or_a_repair(cluste
     told = refused(cluster.controller)
     assert "ottla log repair" in told
     assert START_OVER not in told
+
+
+@pytest.mark.behaviour("B2")
+def test_a_controller_that_votes_alone_goes_on_without_its_promises_and_says_so(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    promises = cluster.controller.data / METADATA / "quorum-state"
+    promises.unlink()
+    serve_what_there_is(cluster)
+    assert f"{promises} is gone: this node votes alone, and goes on with the epochs of its log" in caplog.text
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b"\xff" * 300), as_folder])
+def test_what_a_cluster_began_with_is_not_needed_any_more(
+    cluster: Cluster, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = cluster.controller.data / "bootstrap.checkpoint"
+    damage(path)
+    serve_what_there_is(cluster)
+    assert str(path) in caplog.text
+    assert "the cluster has begun, and goes on without it: remove the file" in caplog.text
+
+
+def test_a_new_cluster_does_not_begin_without_what_it_was_to_begin_with(tmp_path: Path) -> None:
+    place = Place(tmp_path, 1, new_hosts(1)[0])
+    place.format([place.voter])
+    (place.data / "bootstrap.checkpoint").write_bytes(b"\xff" * 300)
+    with pytest.raises(
+        OttlaError, match=rf"{place.data}/bootstrap\.checkpoint is not whole: .* format an empty directory"
+    ):
+        make_server(place.config)
+
+
+def serve_what_there_is(cluster: Cluster) -> None:
+    with cluster.controller.serving():
+        begun = Begun(cluster.broker)
+        try:
+            begun.wait()
+            assert cluster.read() == [b"%d" % number for number in range(5)]
+        finally:
+            begun.close()
 
 
 def test_whoever_starts_it_in_a_program_gets_the_sentence_without_a_code(

@@ -81,6 +81,9 @@ def test_a_node_whose_promises_are_gone_says_so_and_does_not_vote(cluster: Clust
         cluster.start(DAMAGED)
     assert f"{promises} is gone, and without it this node might vote twice: restore it from a backup" in str(told.value)
     assert not promises.exists(), "nothing was changed"
+    promises.write_bytes(b"{")
+    with pytest.raises(OttlaError, match=r"quorum-state cannot be read .*, and without it this node might vote twice"):
+        cluster.start(DAMAGED)
     promises.write_bytes(saved)
     cluster.start(DAMAGED)
 

@@ -105,6 +105,14 @@ def test_a_node_whose_number_votes_with_another_directory_says_so_once() -> None
     assert "2 of the 3 voters are needed, and node 1 votes with the directory" in (leaderless.look(80.0) or "")
 
 
+def test_who_votes_alone_with_another_directory_is_told_what_to_write() -> None:
+    _, leaderless = quorum(VoterSet.of(ReplicaKey(1, UUID(int=9))))
+    assert (leaderless.look(80.0) or "").endswith(
+        "1 of the 1 voters are needed, and node 1 votes alone with the directory AAAAAAAAAAAAAAAAAAAACQ, and has AAAAAAAAAAAAAAAAAAAAAQ; "
+        "start it with that one, or, if this is that one, write directory.id=AAAAAAAAAAAAAAAAAAAACQ into its meta.properties"
+    )
+
+
 def test_a_node_that_votes_says_nothing_of_its_directory() -> None:
     raft, leaderless = quorum()
     raft.state, raft.leader_id, raft.has_fetched = State.FOLLOWER, 2, True

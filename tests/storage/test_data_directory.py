@@ -427,7 +427,12 @@ def test_a_folder_that_cannot_be_renamed_is_told_and_keeps_no_other_from_going(
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("version=1\ncluster.id=c\n", "it has no node.id"), ("node.id=1\n", "it has no version")]
+    ("text", "words"),
+    [
+        ("version=1\ncluster.id=c\n", "it has no node.id"),
+        ("node.id=1\n", "it has no version"),
+        ("version=1\nnode.id=1\ncluster.id=\n", "it has no cluster.id"),
+    ],
 )
 def test_what_a_meta_properties_lacks_is_said_in_words(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "meta.properties").write_text(text)

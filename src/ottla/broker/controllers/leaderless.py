@@ -81,6 +81,11 @@ class Leaderless:
 
     def _reason_of_the_own_directory(self) -> str:
         me, (voter,) = self._raft.me, [key for key in self._raft.voters.keys if key.id == self._raft.me.id]
+        if len(self._raft.voters) == 1:
+            return (
+                f"node {me.id} votes alone with the directory {text_of(voter.directory_id)}, and has {text_of(me.directory_id)}; start it with that "
+                f"one, or, if this is that one, write directory.id={text_of(voter.directory_id)} into its meta.properties"
+            )
         return (
             f"node {me.id} votes with the directory {text_of(voter.directory_id)}, and has {text_of(me.directory_id)}; start it with that one, "
             f"or run `ottla cluster remove-controller {me.id}` and then `ottla cluster add-controller {me.id} --address HOST:PORT`"

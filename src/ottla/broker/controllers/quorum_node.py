@@ -22,7 +22,7 @@ from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import ElectionState
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
-from ottla.errors import ConfigError
+from ottla.errors import ConfigError, CorruptRecordError
 from ottla.kafka_id import id_of
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES
@@ -102,11 +102,20 @@ def presence_of(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> P
 def promises(log: QuorumLog, shape: LogShape, me: ReplicaKey) -> ElectionState | None:
     """What was promised; a vote for itself is one for this directory, where only the number was written down.
 
-    CorruptRecordError where it is lost: who votes among others has promised something before its log has anything of theirs.
+    CorruptRecordError where it is lost: who votes among others has promised something before its log has anything of theirs. One that
+    votes alone goes on, as Kafka's does, behind the epochs of its log.
     """
-    saved = log.read_promises()
-    if saved is None and shape.end and shape.kraft_version and len(shape.voters) > 1 and shape.voters.has(me):
-        raise forgotten(f"{log.directory / PROMISES} is gone")
+    alone = shape.voters.ids == {me.id}
+    try:
+        saved = log.read_promises()
+    except CorruptRecordError as error:
+        raise forgotten(str(error), alone=alone) from error
+    if saved is None and shape.end and alone:
+        logger.warning(
+            "%s is gone: this node votes alone, and goes on with the epochs of its log", log.directory / PROMISES
+        )
+    elif saved is None and shape.end and shape.kraft_version and shape.voters.has(me):
+        raise forgotten(f"{log.directory / PROMISES} is gone", alone=False)
     if saved is not None and saved.voted is not None and saved.voted.is_same(me):
         return saved._replace(voted=me)
     return saved

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ottla.broker.controllers.active_controller import ActiveController, Pace
 from ottla.broker.controllers.quorum_log import QuorumLog
-from ottla.broker.machines.bootstrap_checkpoint import read_bootstrap
+from ottla.broker.machines.bootstrap_checkpoint import read_if_needed
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
@@ -18,8 +18,8 @@ from ottla.storage.directory.data_directory import DataDirectory
 def terms(
     config: BrokerConfig, directory: DataDirectory, log: QuorumLog, clock: Clock, timers: Timers
 ) -> Callable[[int], ActiveController]:
-    """Makes the active controller of an epoch; CorruptRecordError where what the cluster begins with cannot be read."""
-    rules = rules_of(config, directory.cluster_id, read_bootstrap(directory.path))
+    """Makes the active controller of an epoch; ConfigError where what a new cluster begins with cannot be read."""
+    rules = rules_of(config, directory.cluster_id, read_if_needed(directory.path, has_begun=log.shape().holds_metadata))
     return lambda epoch: ActiveController(log, epoch, rules, clock, timers, pace_of(config))
 
 

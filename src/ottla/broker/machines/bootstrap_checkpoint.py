@@ -8,23 +8,42 @@ which features there are.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 from ottla.coordination.cluster.records import decode_record, encode_record
+from ottla.errors import ConfigError, CorruptRecordError
 from ottla.protocol.schema import Message
 from ottla.storage.state_log.snapshot import state_in, write_snapshot
 from ottla.storage.state_log.voter import Quorum
 
+LOG = logging.getLogger(__name__)
 BOOTSTRAP = "bootstrap.checkpoint"
 
 
 def read_bootstrap(directory: Path) -> list[Message]:
-    """What was told; nothing where nothing was. CorruptRecordError where it cannot be read."""
+    """What was told; nothing where nothing was. ConfigError where it cannot be read."""
     path = directory / BOOTSTRAP
     if not path.exists():
         return []
-    return [decode_record(value) for value in state_in(path.read_bytes(), BOOTSTRAP).values]
+    try:
+        return [decode_record(value) for value in state_in(path.read_bytes(), str(path)).values]
+    except (CorruptRecordError, OSError) as error:
+        raise ConfigError(
+            f"{error}, and the cluster that is new begins with what is in it: format an empty directory with `ottla storage format`"
+        ) from error
+
+
+def read_if_needed(directory: Path, *, has_begun: bool) -> list[Message]:
+    """As `read_bootstrap`; where the cluster has begun, a file that cannot be read is passed over."""
+    try:
+        return read_bootstrap(directory)
+    except ConfigError as error:
+        if not has_begun:
+            raise
+        LOG.warning("%s; the cluster has begun, and goes on without it: remove the file", error.__cause__)
+        return []
 
 
 def write_bootstrap(directory: Path, records: Sequence[Message], now_ms: int) -> None:

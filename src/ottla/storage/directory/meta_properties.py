@@ -114,6 +114,8 @@ class MetaProperties(Struct, frozen=True):
         try:
             if "version" not in fields:
                 raise ValueError("it has no version")
+            if not fields["cluster.id"]:
+                raise ValueError("it has no cluster.id")
             if fields.get("directory.id"):
                 id_of(fields["directory.id"])
             return cls(int(fields["node.id"]), fields["cluster.id"], fields.get("directory.id", ""))
@@ -139,7 +141,7 @@ def ensure_empty(directory: Path) -> None:
     if folder is not None:
         raise ConfigError(
             f"{directory} holds logs, such as {folder}, and no {FILE_NAME}: restore that file from a backup, write it "
-            "anew with the lines version=1, node.id=… and cluster.id=…, or choose another directory"
+            "anew with the lines version=1, node.id=…, cluster.id=… and, of a controller, directory.id=…, or choose another directory"
         )
 
 

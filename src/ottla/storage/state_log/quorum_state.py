@@ -41,11 +41,13 @@ def read_quorum_state(directory: Path) -> QuorumState | None:
         return None
     except (ValueError, KeyError, TypeError) as error:
         fault = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
-        raise forgotten(f"{path} cannot be read ({fault})") from None
+        raise CorruptRecordError(f"{path} cannot be read ({fault})") from None
 
 
-def forgotten(what: str) -> CorruptRecordError:
-    """Why a voter does not go on whose promises are lost, and what helps."""
+def forgotten(what: str, *, alone: bool) -> CorruptRecordError:
+    """Why a voter does not go on whose promises are lost, and what helps; one that is `alone` has promised nothing to others."""
+    if alone:
+        return CorruptRecordError(f"{what}: restore it from a backup, or, as this node votes alone, remove the file")
     return CorruptRecordError(
         f"{what}, and without it this node might vote twice: restore it from a backup, or take the node out of the voters, "
         "empty its directory, and add it again"
