@@ -18,7 +18,7 @@ from ottla.storage.segments.gaps import holes
 from ottla.storage.segments.succession import Row, note
 from tests.storage.batches import NOW, append, batch, sized
 from tests.storage.compacting import compact, put
-from tests.storage.lost_files import SMALL, cut, filled, opened
+from tests.storage.lost_files import SMALL, cut, filled, lose, opened
 from tests.storage.producing import end, send
 
 ONE = len(batch(b"a"))
@@ -119,6 +119,23 @@ def test_in_a_copy_that_was_made_after_the_cut_it_is_missed_where_the_files_kept
     touched_a_minute_later(folder / f"{4:020d}.log")
     shutil.copytree(folder, tmp_path / "flights-0", copy_function=shutil.copy2)
     assert [(found.first_offset, found.next_offset) for _, found in holes(tmp_path / "flights-0")] == [(5, 6)]
+
+
+def test_it_is_missed_too_where_the_next_is_gone_as_well(tmp_path: Path) -> None:
+    folder = filled(tmp_path, 5)
+    cut(folder, 4, ONE)
+    lose(folder, 6)
+    assert [(found.first_offset, found.next_offset) for _, found in holes(folder)] == [(5, 8)]
+
+
+def test_what_another_broker_has_made_of_one_file_alone_is_not_missed(tmp_path: Path) -> None:
+    """It gives what it cleaned the time of what that was made of."""
+    folder = filled(tmp_path, 5, clean=True)
+    before = (folder / f"{4:020d}.log").stat()
+    cut(folder, 4, ONE)
+    os.utime(folder / f"{4:020d}.log", ns=(before.st_atime_ns, before.st_mtime_ns // 1_000_000 * 1_000_000))
+    assert before.st_mtime_ns // 1_000_000 != (folder / f"{4:020d}.log").stat().st_ctime_ns // 1_000_000
+    assert not list(holes(folder))
 
 
 def test_what_another_broker_has_cleaned_into_a_file_of_the_same_number_is_not_missed(tmp_path: Path) -> None:

@@ -237,6 +237,30 @@ def test_what_is_told_of_segments_that_are_kept_outlives_the_rest(tmp_path: Path
     assert len(rows) < 2000
 
 
+def test_a_note_of_many_segments_that_are_kept_is_at_most_twice_as_large_as_it_must_be(tmp_path: Path) -> None:
+    kept = range(300)
+    for number in range(3000):
+        note(tmp_path, [Row(number % 300, 10**8 + number, 10**8, 10**13, 10**8)], kept)
+        assert (tmp_path / FILE_NAME).stat().st_size <= 2 * succession.ROW_BYTES * len(kept) + succession.ROW_BYTES
+
+
+def test_a_note_of_which_all_is_needed_is_not_written_anew(tmp_path: Path) -> None:
+    with mock.patch.object(succession, "replace_file") as replace_file:
+        for number in range(2000):
+            note(tmp_path, [Row(number, number + 1, 10**8, number, 10**8)], range(2000))
+    assert (tmp_path / FILE_NAME).stat().st_size > succession.KEPT_BYTES
+    replace_file.assert_not_called()
+
+
+def test_whoever_notes_leaves_no_file_open(tmp_path: Path) -> None:
+    note(tmp_path, [Row(0, 2, 10, 20, 30)])
+    before = os.listdir("/dev/fd")
+    for _ in range(3):
+        note(tmp_path, [Row(0, 2, 10, 20, 30)])
+        succession.note_nothing(tmp_path, 0)
+    assert len(os.listdir("/dev/fd")) == len(before)
+
+
 def test_a_note_that_is_small_is_not_written_anew(tmp_path: Path) -> None:
     for number in range(20):
         note(tmp_path, [Row(number, number + 1, 10, number, 30)], [number])

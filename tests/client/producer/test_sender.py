@@ -321,6 +321,20 @@ def test_a_batch_that_is_refused_for_good_fails_alone_and_leaves_no_gap() -> Non
 
 
 @pytest.mark.behaviour("P4")
+def test_a_batch_that_cannot_be_made_bytes_fails_alone_and_is_not_sent() -> None:
+    story = Story()
+    (first,) = story.send(1)
+    batch = story.accumulator.append_batch(TopicPartition("t", 0), bytearray(100), 2)
+    assert batch is not None
+    batch.payload = memoryview(bytes(100))  # which takes no numbers
+    (third,) = story.send(3)
+    story.run()
+    assert {count for *_, count in story.sent} == {1, 3}
+    assert RecordFuture(batch.result, 0, 0, -1, -1).exception(0) is not None
+    assert (first.exception(0), third.exception(0)) == (None, None)
+
+
+@pytest.mark.behaviour("P4")
 def test_what_a_broker_remarks_about_a_record_is_told_of_that_record() -> None:
     story = Story()
     story.answers = [refused(ErrorCode.INVALID_RECORD)]

@@ -164,7 +164,7 @@ def read(directory: Path) -> dict[int, Row]:
     except OSError as error:
         LOG.warning("%s cannot be read and is passed over: %s", directory / FILE_NAME, error.strerror)
         return {}
-    rows = (row for line in lines if line and (row := row_in(line)) is not None)
+    rows = (row for line in lines if (row := row_in(line)) is not None)
     return {row.base_offset: row for row in rows}
 
 

@@ -15,7 +15,7 @@ from ottla.client.consumer.assignors.round_robin import RoundRobinAssignor
 from ottla.client.consumer.assignors.sticky import NOTHING, StickyAssignor, claim, user_data
 from ottla.java_hash import java_hash
 from ottla.model import TopicPartition
-from tests.client.consumer.assignors.clusters import members, plain, told
+from tests.client.consumer.assignors.clusters import cluster_of, members, plain, told
 
 TWO_TOPICS = plain(t0=3, t1=3)
 T0, T1, T2 = (TopicPartition("t", n) for n in range(3))
@@ -34,6 +34,16 @@ def test_round_robin_gives_four_members_two_two_one_and_one() -> None:
 def test_round_robin_passes_over_who_does_not_want_the_topic() -> None:
     wants = {"a": Subscription(topics=["t0"]), "b": Subscription(topics=["t0", "t1"])}
     assert told(RoundRobinAssignor(), TWO_TOPICS, wants) == {"a": "t0p0 t0p2", "b": "t0p1 t1p0 t1p1 t1p2"}
+
+
+def test_the_sticky_assignor_deals_out_in_turn_what_nobody_had() -> None:
+    assert told(StickyAssignor(), plain(t=4), members("a", "b", topics=["t"])) == {"a": "tp0 tp2", "b": "tp1 tp3"}
+
+
+def test_the_sticky_assignor_deals_in_turn_also_where_members_are_near_to_some_only() -> None:
+    cluster = cluster_of({"t": [[0, 1], [0, 1], [0, 1], [0]]}, {0: "far", 1: "near"})
+    wants = {"a": Subscription(topics=["t"], rack_id="near"), "b": Subscription(topics=["t"], rack_id="far")}
+    assert told(StickyAssignor(), cluster, wants) == {"a": "tp0 tp2", "b": "tp1 tp3"}
 
 
 @pytest.mark.behaviour("C13")
