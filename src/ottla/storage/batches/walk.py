@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError
 from ottla.model import HasFileno
-from ottla.records.batch import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_BYTES, BatchHeader
+from ottla.records.batch import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_BYTES, MAGIC, BatchHeader
 from ottla.records.compression import Codec
 from ottla.records.crc32c import crc32c
 from ottla.storage.batches.scan import SCAN_BLOCK, Window, header_at
 
-CANDIDATE = re.compile(rb"(?s)(?=[\x00-\x7f].{7}[\x00-\x7f].{7}\x02)")
-"""Base offset and length are not negative, and the magic number is 2."""
+MAGIC_BYTE = bytes([MAGIC])
+LENGTH_POSITION, MAGIC_POSITION = 8, 16
 
 
 class Gap(NamedTuple):
@@ -79,7 +78,20 @@ def following_batch(window: Window, position: int, end: int) -> int:
         pass
     for start in range(position + 1, end, SCAN_BLOCK - HEADER_BYTES):
         block = bytes(window.view(start, min(SCAN_BLOCK, end - start)))
-        for candidate in CANDIDATE.finditer(block):
-            if isinstance(batch_at(window, start + candidate.start(), end), Batch):
-                return start + candidate.start()
+        for candidate in candidates(block):
+            if isinstance(batch_at(window, start + candidate, end), Batch):
+                return start + candidate
     return end
+
+
+def candidates(block: bytes) -> Iterator[int]:
+    """Where a batch may begin: its magic number is there, and neither base offset nor length is negative.
+
+    What is looked for is one byte, so that a gigabyte of zeros, which a crash leaves of a preallocated file, is passed in a moment.
+    """
+    at = block.find(MAGIC_BYTE, MAGIC_POSITION)
+    while at >= 0:
+        start = at - MAGIC_POSITION
+        if block[start] < 0x80 and block[start + LENGTH_POSITION] < 0x80:
+            yield start
+        at = block.find(MAGIC_BYTE, at + 1)
