@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla import Admin, Broker, Consumer, aio
+from ottla import Admin, Broker, Consumer, Producer, aio
 from ottla.client.admin import AclBinding, NewTopic
 from ottla.client.admin.acl import operations_in
 
@@ -25,9 +25,13 @@ def ruled() -> Iterator[Broker]:
         Admin(bootstrap_servers=broker.bootstrap_servers) as admin,
     ):
         admin.create_topics([NewTopic("flights", 1), NewTopic("hotels", 1)])
-        with Consumer(bootstrap_servers=broker.bootstrap_servers, group_id="tower") as consumer:
+        with Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
+            producer.send("hotels", b"a guest")
+        with Consumer(
+            bootstrap_servers=broker.bootstrap_servers, group_id="tower", auto_offset_reset="earliest"
+        ) as consumer:
             consumer.subscribe(["hotels"])
-            consumer.poll(timeout=10)
+            assert consumer.poll(timeout=10)
         admin.create_acls(
             [
                 AclBinding("topic", "flights", WATCHED, "read"),

@@ -135,7 +135,8 @@ class ConsumerCore:
     def _leave(self, coordinator: ConsumerCoordinator, deadline: ClosingDeadline) -> Steps[None]:
         """Go from the group, and where Ctrl-C struck in the middle, between any two lines, do it again: or the others would wait for a session's end."""
         try:
-            yield from coordinator.close(deadline)
+            with deadline.hurried():
+                yield from coordinator.close(deadline)
         except KeyboardInterrupt:
             with deadline.hurried():
                 yield from coordinator.close(deadline)

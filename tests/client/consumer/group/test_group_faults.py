@@ -400,10 +400,13 @@ def test_ctrl_c_while_it_closes_and_nobody_answers_leaves_the_group_as_soon_as_s
         os.kill(fallible.broker.pid, signal.SIGSTOP)
         process.tell("now")
         process.wait_for("closing")
+        pressed = time.monotonic()
         try:
             process.interrupt()
         finally:
+            waited = time.monotonic() - pressed
             os.kill(fallible.broker.pid, signal.SIGCONT)
+        assert waited < 20, "thirty seconds, if nobody had pressed Ctrl-C"
         poll_until([staying], lambda: shared(staying) == [4])
 
 
