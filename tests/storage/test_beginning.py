@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 
 from ottla.storage import repair
-from ottla.storage.batches.damage import DamagedLogError
+from ottla.storage.batches.damage import DamagedLogError, OutOfServiceError
 from ottla.storage.inspection.directory_check import find
 from ottla.storage.segments.beginning import deleted_before, note_deleted
 from tests.storage.batches import NOW, append
@@ -63,6 +63,44 @@ def test_of_a_log_that_is_older_than_the_files_that_tell_nothing_is_said(tmp_pat
         if not gone:
             (tmp_path / name).write_text("damaged")
     assert opened(tmp_path)[1].lost is None
+
+
+def tell_start(path: Path, offset: int) -> None:
+    """Have the file say that the log begins there."""
+    (path / STARTS).write_text(f"0\n1\nflights 0 {offset}\n")
+
+
+@pytest.mark.behaviour("B2")
+def test_after_a_clean_stop_a_beginning_beyond_the_end_hides_nothing_in_silence(tmp_path: Path) -> None:
+    filled(tmp_path, 3, clean=True)
+    tell_start(tmp_path, 7)
+    assert [fault.reason for fault in faults(tmp_path)] == [
+        "flights-0 is to begin at offset 7 and ends at 6: all its records are hidden. If nobody deleted them, move this file away while no broker runs"
+    ]
+    with pytest.raises(OutOfServiceError, match=r"begin at offset 7, and its log ends at 6: .* move that file away"):
+        opened(tmp_path)
+
+
+@pytest.mark.behaviour("B2")
+def test_a_loss_of_power_may_take_the_end_before_the_beginning_and_that_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(tmp_path, 3, clean=False)
+    tell_start(tmp_path, 7)
+    log = opened(tmp_path)[1]
+    assert (log.start_offset, log.end_offset) == (6, 6)
+    assert "by that all its records were deleted. If nobody deleted them, stop the broker" in caplog.text
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_of_a_beginning_at_the_end_nothing_is_said(
+    tmp_path: Path, clean: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(tmp_path, 3, clean=clean)
+    tell_start(tmp_path, 6)
+    assert not list(faults(tmp_path))
+    log = opened(tmp_path)[1]
+    assert (log.start_offset, log.end_offset, caplog.text) == (6, 6, "")
 
 
 def test_whoever_deletes_the_records_that_are_gone_has_a_log_like_any_other(tmp_path: Path) -> None:

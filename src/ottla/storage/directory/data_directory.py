@@ -26,7 +26,7 @@ from ottla.storage.directory.future_logs import FutureLogs
 from ottla.storage.directory.high_watermarks import HighWatermarks
 from ottla.storage.directory.lost_directories import LostDirectories, identity_of
 from ottla.storage.directory.meta_properties import MetaProperties
-from ottla.storage.directory.offset_checkpoints import OffsetCheckpoints
+from ottla.storage.directory.offset_checkpoints import WITHOUT, OffsetCheckpoints
 from ottla.storage.directory.owner import says_whose
 from ottla.storage.directory.room import ensure_room
 from ottla.storage.directory.unusable import UnusableError
@@ -243,6 +243,7 @@ class DataDirectory:
             committed=self._high_watermarks.get(partition) if replicated else None,
             noted_start=self._checkpoints.noted_start(partition),
         )
+        self._check_start(partition, log)
         log.before_cut = partial(self._lower, partition)
         if topic_id is not None and not id_known:
             self._write_topic_id(folder, topic_id)
@@ -471,6 +472,14 @@ class DataDirectory:
                 f"{folder} has no segment any more, though there was one in it: restore it from a backup; or, for the "
                 f"partition to begin anew, {remedy(folder)}"
             )
+
+    def _check_start(self, partition: TopicPartition, log: Log) -> None:
+        """OutOfServiceError where a log is to begin beyond its end after a clean shutdown; a loss of power may leave that, so then it is only told."""
+        doubt = self._checkpoints.doubt(partition, log)
+        if doubt and self.clean:
+            raise OutOfServiceError(f"{doubt}. Stop the broker, and put the offset right or {WITHOUT}")
+        if doubt:
+            LOG.warning("%s. If nobody deleted them, stop the broker before retention does, and %s", doubt, WITHOUT)
 
     def _write_topic_id(self, folder: Path, topic_id: uuid.UUID) -> None:
         try:

@@ -18,6 +18,7 @@ from ottla.storage.log import Log
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 START_OFFSETS = "log-start-offset-checkpoint"
+WITHOUT = "move that file away: logs then begin with their first segments"
 
 
 class OffsetCheckpoints:
@@ -50,6 +51,16 @@ class OffsetCheckpoints:
         Kafka tells only of logs from which records were deleted, and of those it may tell too late: its file is without others.
         """
         return self.start_offsets.get(partition, 0 if self._tells else None) if self._of_all else None
+
+    def doubt(self, partition: TopicPartition, log: Log) -> str:
+        """Why a log hardly begins where the file says: beyond its end nobody can have deleted anything. Empty where it may."""
+        told = self.start_offsets.get(partition, 0)
+        if told <= log.end_offset:
+            return ""
+        return (
+            f"{self._path / START_OFFSETS} has {partition} begin at offset {told}, and its log ends at {log.end_offset}: "
+            f"by that all its records were deleted"
+        )
 
     def begin(self) -> None:
         """In a directory without logs: have files that tell of none, so that it is known of each that it was made later.

@@ -21,7 +21,7 @@ from ottla.storage.directory.data_directory import CLEANER_OFFSETS
 from ottla.storage.directory.directory_lock import FILE_NAME as LOCK_NAME
 from ottla.storage.directory.meta_properties import FILE_NAME as META
 from ottla.storage.directory.meta_properties import MetaProperties
-from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
+from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, START_OFFSETS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.partition_check import PartitionCheck, Progress
@@ -126,6 +126,7 @@ class Inspection(Struct):
             check.faults.append(Fault(self.path / META, f"has the directory.id of {self.twin}, {TWIN}"))
         if not own_faults and not self.live:
             check.faults += lost_records(self.path / RECOVERY_POINTS, ends)
+            check.faults += hidden_records(self.path / START_OFFSETS, ends)
             self._note_gone(check)
         return check
 
@@ -193,6 +194,18 @@ def lost_records(path: Path, ends: dict[str, int]) -> Iterator[Fault]:
         end = ends.get(name)
         if end is not None and end < row["offset"]:
             reason = f"{name} was on the disk up to offset {row['offset']} and ends at {end}: records are lost"
+            yield Fault(path, reason, offset=end)
+
+
+def hidden_records(path: Path, ends: dict[str, int]) -> Iterator[Fault]:
+    """Logs that are said to begin beyond their end, so that nobody is shown anything of them."""
+    for partition, offset in if_readable(partial(read_offsets, path), NONE).items():
+        end = ends.get(str(partition))
+        if end is not None and end < offset:
+            reason = (
+                f"{partition} is to begin at offset {offset} and ends at {end}: all its records are hidden. If nobody deleted them, "
+                f"move this file away while no broker runs"
+            )
             yield Fault(path, reason, offset=end)
 
 

@@ -18,12 +18,16 @@ from ottla.client.future import Future
 from ottla.client.list_offsets import Findings, questions, read_answer
 from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, few_of, name_of, topic_asked
-from ottla.model import OffsetAndTimestamp, TopicPartition
+from ottla.model import EARLIEST, LATEST, OffsetAndTimestamp, TopicPartition
 
 LOG = logging.getLogger(__name__)
 READ_UNCOMMITTED = 0
 UNKNOWN_GRACE = 3.0
 """Seconds that a topic nobody knows may take to become known: news of a new topic travels from broker to broker."""
+BROKER_SAYS: Mapping[int, str] = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: ": its leader cannot use the partition, as where what is stored is damaged; the log of that broker says why"
+}
+"""What an answer to ListOffsets, which has no place for a sentence, leaves out."""
 
 
 class OffsetFetcher:
@@ -44,6 +48,8 @@ class OffsetFetcher:
         self._request_timeout_ms = request_timeout_ms
         self._isolation_level = isolation_level
         self._clock = client.client.clock
+        self._told: dict[TopicPartition, int] = {}
+        """With which error it was told of partitions that nobody knows where to begin in them."""
 
     def reset_positions(self) -> None:
         """Ask for the positions that are missing; they appear while `poll` goes on."""
@@ -98,7 +104,7 @@ class OffsetFetcher:
                 return ""
             findings = findings_of(future)
             for tp, code in findings.fatal.items():
-                raise error_for(code, f"the offset of {tp} at timestamp {timestamps[tp]}")
+                raise error_for(code, f"{described(tp, timestamps[tp])} cannot be told{BROKER_SAYS.get(code, '')}")
             found.update(findings.offsets)
             why = ", ".join({name_of(code) for code in findings.retriable.values()}) or why
         return why
@@ -146,8 +152,11 @@ class OffsetFetcher:
             return
         for tp, found in findings.offsets.items():
             self._subscriptions.reset(tp, wanted[tp], found.offset)
+            self._told.pop(tp, None)
         for tp, code in findings.fatal.items():
-            LOG.warning("cannot look up where to begin in %s: %s", tp, name_of(code))
+            if self._told.get(tp) != code:  # they are asked for again ten times a second
+                LOG.warning("cannot look up where to begin in %s: %s", tp, refusal(code))
+        self._told = {**self._told, **findings.fatal}
         missing = [tp for tp in tps if tp not in findings.offsets]
         if missing:
             self._try_later(missing)
@@ -155,6 +164,17 @@ class OffsetFetcher:
     def _try_later(self, tps: Iterable[TopicPartition]) -> None:
         self._client.metadata.request_update()
         self._subscriptions.postpone(tps, self._clock.monotonic() + self._retry_backoff.span(1))
+
+
+def described(tp: TopicPartition, timestamp: int) -> str:
+    """What was asked for, in words."""
+    ends = {EARLIEST: f"the offset at which {tp} begins", LATEST: f"the offset at which {tp} ends"}
+    return ends.get(timestamp, f"the offset of {tp} at timestamp {timestamp}")
+
+
+def refusal(code: int) -> str:
+    """Why a leader does not tell an offset, as far as its answer says."""
+    return f"{name_of(code)}{BROKER_SAYS.get(code, '')}"
 
 
 def findings_of(future: Future[ClientResponse]) -> Findings:
