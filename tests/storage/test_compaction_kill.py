@@ -24,7 +24,7 @@ from tests.storage.batches import NOW, everything, open_log
 from tests.storage.compacting import COMPACT, SEED, compact, kept, put, roll
 from tests.storage.compactor import CONFIG, TABLE, key_of
 
-ROUNDS = 6
+ROUNDS, MOST_ROUNDS = 6, 60
 PATIENCE = 60.0
 
 
@@ -45,8 +45,10 @@ def compact_and_be_killed(directory: Path, seed: int, updates: int) -> int:
 
 def test_the_last_value_of_each_key_survives_kill_9_in_a_compaction(tmp_path: Path) -> None:
     chance = random.Random(20)
-    begun = compacted = 0
-    for turn in range(ROUNDS):
+    begun = compacted = turn = 0
+    while turn < ROUNDS or not begun:
+        assert turn < MOST_ROUNDS, "no kill came while files were written or exchanged"
+        turn += 1
         said = compact_and_be_killed(tmp_path, turn, chance.randrange(50, 400))
         names = {path.suffix for path in (tmp_path / "table-0").iterdir()}
         begun += bool(names & {".cleaned", ".swap"})
@@ -64,8 +66,7 @@ def test_the_last_value_of_each_key_survives_kill_9_in_a_compaction(tmp_path: Pa
         assert {record.key: record.offset for record in found} == last
         compacted += len(found) < log.end_offset
         directory.close(clean=False)
-    assert compacted > ROUNDS / 2
-    assert begun, "no kill came while files were written or exchanged"
+    assert compacted > turn / 2
 
 
 def filled(directory: Path, config: LogConfig = COMPACT) -> Log:

@@ -43,6 +43,14 @@ def test_what_another_thread_has_half_appended_waits_for_the_next_save(tmp_path:
     assert words(index.path) == [1, 100, 2, 200]
 
 
+def test_a_save_that_another_has_overtaken_changes_nothing(tmp_path: Path) -> None:
+    index = IndexFile(tmp_path / "0.index", 2)
+    taken = columns((1, 100))
+    index.save(columns((1, 100), (2, 200)), sync=False)
+    index.save(taken, sync=True)
+    assert (words(index.path), index.saved) == ([1, 100, 2, 200], 2)
+
+
 def test_entries_that_were_cut_off_are_cut_off_in_the_file_with_the_next_save_and_only_then(tmp_path: Path) -> None:
     index = IndexFile(tmp_path / "0.index", 2)
     index.save(columns((1, 100), (2, 200), (3, 300)), sync=False)

@@ -99,7 +99,8 @@ class IndexFile:
     def _write(self, fd: int, columns: list[array[int]]) -> None:
         if self.retired:
             return  # The name may be that of another file by now.
-        count, saved = min(map(len, columns)), self.saved
+        saved = self.saved
+        count = max(min(map(len, columns)), saved)  # Another save may have had more of them since these were taken.
         entry_bytes = WORD_BYTES * self.words
         entries = array("i", bytes(entry_bytes * (count - saved)))
         for word, column in enumerate(columns):

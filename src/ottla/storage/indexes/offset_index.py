@@ -86,9 +86,10 @@ class OffsetIndex:
 
     def clear(self) -> None:
         """Begin anew, whatever the file holds."""
-        del self._offsets[:]
-        del self._positions[:]
-        self._file.begin_anew()
+        with SAVING:  # as above
+            del self._offsets[:]
+            del self._positions[:]
+            self._file.begin_anew()
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""

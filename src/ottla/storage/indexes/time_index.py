@@ -84,9 +84,10 @@ class TimeIndex:
 
     def clear(self) -> None:
         """Begin anew, whatever the file holds."""
-        del self._timestamps[:]
-        del self._offsets[:]
-        self._file.begin_anew()
+        with SAVING:  # as above
+            del self._timestamps[:]
+            del self._offsets[:]
+            self._file.begin_anew()
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""
