@@ -14,6 +14,7 @@ import pytest
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.storage.files.storage_error import storage_error
+from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, append, batch, everything, open_log
 
@@ -124,6 +125,79 @@ def test_a_flush_that_fails_says_so_and_does_not_move_the_recovery_point(
     assert log.recovery_point == 0
     log.flush()
     assert log.recovery_point == 1
+
+
+@pytest.fixture
+def unforced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
+    """A log of two batches, of which the second could not be forced to the disk."""
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a")
+    log.flush()
+    append(log, b"b")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error")))
+        with pytest.raises(KafkaError, match="cannot flush"):
+            log.flush()
+    return log
+
+
+@pytest.mark.behaviour("B2")
+def test_what_could_not_be_forced_is_written_again_before_a_flush_is_believed(
+    unforced: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(unforced, b"c")
+    path = unforced.segments[-1].path
+    whole, size = path.read_bytes(), len(batch(b"a"))
+    done: list[str] = []
+    pwrite, fsync = os.pwrite, os.fsync
+
+    def writing(fd: int, data: Any, at: int) -> int:
+        done.append(f"write at {at}")
+        return pwrite(fd, data, at)
+
+    def forcing(fd: int) -> None:
+        done.append("force")
+        fsync(fd)
+
+    monkeypatch.setattr(os, "pwrite", writing)
+    monkeypatch.setattr(os, "fsync", forcing)
+    unforced.flush()
+    assert done[:3] == [f"write at {size}", f"write at {2 * size}", "force"]
+    assert (path.read_bytes(), unforced.recovery_point) == (whole, 3)
+    done.clear()
+    append(unforced, b"d")
+    unforced.flush()
+    assert done[:2] == [f"write at {3 * size}", "force"], "the append, and nothing again"
+
+
+@pytest.mark.behaviour("B2")
+def test_what_the_system_has_dropped_is_an_error_of_every_flush_from_then_on(unforced: Log) -> None:
+    path, size = unforced.segments[-1].path, len(batch(b"a"))
+    path.write_bytes(path.read_bytes()[:size] + bytes(size))
+    for _ in range(2):
+        with pytest.raises(KafkaError, match=r"cannot flush the log in .*: what could not be written is lost"):
+            unforced.flush()
+    assert unforced.recovery_point == 1
+
+
+def test_a_log_that_is_cut_while_it_is_written_again_is_not_made_longer(
+    unforced: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, size = unforced.segments[-1].path, len(batch(b"a"))
+    pread = os.pread
+
+    def cutting(fd: int, count: int, at: int) -> bytes:
+        data = pread(fd, count, at)
+        monkeypatch.setattr(os, "pread", pread)
+        unforced.truncate_to(1, now_ms=NOW)
+        return data
+
+    monkeypatch.setattr(os, "pread", cutting)
+    with pytest.raises(KafkaError, match="the log was cut while it was written again"):
+        unforced.flush()
+    assert path.stat().st_size == size
+    unforced.flush()
+    assert unforced.recovery_point == 1
 
 
 def test_flushing_forces_the_log_before_its_indexes_and_the_folder(

@@ -10,7 +10,8 @@ appended meanwhile waits for the next flush.
 
 The order is what a crash in between needs. Segments go oldest first, so that there is never a hole with something whole behind it.
 In each the batches go before the indexes, which so never lead to what is not there. Then a note of which segment follows which, and the leader epochs, then the folder's own
-entries, where files are new. Where one of these fails the point stays, and all that was not forced is tried again.
+entries, where files are new. Where one of these fails the point stays, and all that was not forced is tried again: batches whose file could
+not be forced are written again first, since the system may have dropped them (`unforced`).
 
 Who asks: the broker's flusher, as soon as a segment is full, after `flush.ms`, and for `flush.messages` before it answers; and
 `close`. A directory with many logs has them only written at a shutdown, and forces the file system once.
@@ -18,15 +19,18 @@ Who asks: the broker's flusher, as soon as a segment is full, after `flush.ms`, 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from threading import Lock
 
 from ottla.model import INT64_MAX
 from ottla.storage.files.durable import sync_path
+from ottla.storage.files.open_file import write_all
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import SegmentList
 from ottla.storage.segments.succession import Row, note, row_of
+from ottla.storage.segments.unforced import unforced_batches
 
 
 class Durability:
@@ -54,6 +58,8 @@ class Durability:
         """Before the log is cut there: whatever is under way, nothing from that offset on is on the disk."""
         with self._lock:
             self._cuts += 1
+            for segment in self._list.segments:
+                segment.forced = 0
             self.forced_to = min(self.forced_to, offset)
 
     def flush(self, end_offset: int, *, sync: bool) -> None:
@@ -96,8 +102,25 @@ class Durability:
 
     def _flush_segment(self, segment: Segment, sync: bool) -> None:
         try:
+            if segment.doubted and sync:
+                self._write_again(segment)
             segment.flush(sync=sync)
         except FileNotFoundError:
             if segment in self._list.segments:
                 raise
             # Retention took it while we were at it.
+
+    def _write_again(self, segment: Segment) -> None:
+        """What may have been dropped; nothing behind a cut that comes meanwhile."""
+        cuts, file = self._cuts, segment.writable_file()
+        try:
+            for position, data in unforced_batches(segment):
+                with self._lock:
+                    if cuts != self._cuts:
+                        break
+                    write_all(file.fileno(), memoryview(data), position)
+        except OSError:
+            if cuts == self._cuts:
+                raise
+        if cuts != self._cuts:
+            raise OSError(errno.EAGAIN, "the log was cut while it was written again")

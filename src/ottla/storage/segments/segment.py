@@ -24,6 +24,7 @@ from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.segments.ground import Ground
 from ottla.storage.segments.segment_end import UNREAD, Savepoint, SegmentEnd
 from ottla.storage.segments.time_search import is_first
+from ottla.storage.segments.unforced import force
 
 LOG = logging.getLogger(__name__)
 FILES = (".log", ".index", ".timeindex", ".txnindex")
@@ -41,7 +42,9 @@ class Segment(SegmentEnd):
         "_unindexed",
         "below",
         "directory",
+        "doubted",
         "epochs",
+        "forced",
         "ground",
         "own_offset",
         "own_position",
@@ -69,6 +72,7 @@ class Segment(SegmentEnd):
         """The first batch of the last append, where it lies, and its bytes if they are few: who waits for records reads there, without a search."""
         self.ground = Ground(self.path)
         """What was looked at of the rest."""
+        self.forced, self.doubted = 0, False  # what `unforced` knows of the file
         self._torn = False
         """Whether the file has more than `size` bytes, as a failed write may leave it."""
         self._unindexed = False
@@ -447,8 +451,7 @@ class Segment(SegmentEnd):
             self.changed = False
             try:
                 if sync:
-                    file = self.file  # held, so that no release closes it meanwhile
-                    os.fsync(file.fileno())
+                    force(self)
                 self.save_indexes(sync=sync)
             except BaseException:
                 self.changed = True
