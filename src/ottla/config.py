@@ -36,9 +36,14 @@ class Between(Struct, frozen=True):
     def check(self, name: str, value: float) -> None:
         """Raise ConfigError where `value` lies outside."""
         if self.least is not None and value < self.least:
-            raise ConfigError(f"{name} = {value}: must be at least {self.least}")
+            raise ConfigError(f"{name} = {value}: must be at least {shown(self.least)}")
         if self.most is not None and value > self.most:
-            raise ConfigError(f"{name} = {value}: must be at most {self.most}")
+            raise ConfigError(f"{name} = {value}: must be at most {shown(self.most)}")
+
+
+def shown(bound: float) -> float:
+    """A whole number without a point. `Between(0, 1)` and `Between(0.0, 1.0)` are equal, and `typing` keeps whichever it met first."""
+    return int(bound) if bound == int(bound) else bound
 
 
 class Password:

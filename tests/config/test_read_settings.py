@@ -109,6 +109,14 @@ def test_what_does_not_fit_is_one_sentence(settings: dict[Any, Any], sentence: s
     assert str(caught.value) == sentence
 
 
+@pytest.mark.parametrize("bounds", [Between(0, 1), Between(0.0, 1.0)])
+def test_a_bound_reads_the_same_however_it_was_written(bounds: Between) -> None:
+    with pytest.raises(ConfigError, match=r"^ratio = 1\.5: must be at most 1$"):
+        bounds.check("ratio", 1.5)
+    with pytest.raises(ConfigError, match=r"^ratio = -1: must be at least 0$"):
+        bounds.check("ratio", -1)
+
+
 def test_a_suggestion_is_spelled_the_way_the_user_spells() -> None:
     with pytest.raises(ConfigError, match=r"did you mean 'linger_ms'\?"):
         read(lingr_ms=5)
