@@ -144,20 +144,28 @@ def declared(cls: Hashable) -> tuple[Option, ...]:
 @cache
 def prose(cls: Hashable) -> dict[str, str]:
     """The docstring under each field of `cls`, its base classes' included."""
+    texts: dict[str, str] = {}
+    for part in reversed(typing.cast(type, cls).__mro__[:-1]):
+        texts.update(own_prose(part))
+    return texts
+
+
+@cache
+def own_prose(cls: Hashable) -> dict[str, str]:
+    """The same of what `cls` itself declares; many share a base, whose module may be long."""
     import ast  # for those who read
     import inspect
     import textwrap
 
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(typing.cast(type, cls))))
+    except (OSError, TypeError):
+        return {}
     texts: dict[str, str] = {}
-    for part in reversed(typing.cast(type, cls).__mro__[:-1]):
-        try:
-            tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
-        except (OSError, TypeError):
-            continue
-        for node, after in pairwise(typing.cast(ast.ClassDef, tree.body[0]).body):
-            match node, after:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    texts[name] = inspect.cleandoc(text)
+    for node, after in pairwise(typing.cast(ast.ClassDef, tree.body[0]).body):
+        match node, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                texts[name] = inspect.cleandoc(text)
     return texts
 
 
