@@ -56,10 +56,16 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return None
 
 
+WORKER_BYTES = 2 * 2**30
+"""What each process of a run may need, with the Spark, brokers and databases that its tests start."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: many tests wait, for a process, a disk or each other."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are cores, where memory has room for them: many tests wait, for a process, a disk or each other."""
+    cores = os.cpu_count() or 1
+    room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // WORKER_BYTES
+    return max(cores, min(cores + 2, room))
 
 
 def pytest_collection_finish() -> None:
