@@ -171,6 +171,22 @@ def test_what_could_not_be_forced_is_written_again_before_a_flush_is_believed(
 
 
 @pytest.mark.behaviour("B2")
+def test_it_is_written_again_too_where_the_file_system_is_forced_as_a_whole(
+    unforced: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[int] = []
+    pwrite = os.pwrite
+
+    def writing(fd: int, data: Any, at: int) -> int:
+        done.append(at)
+        return pwrite(fd, data, at)
+
+    monkeypatch.setattr(os, "pwrite", writing)
+    unforced.flush(sync=False)
+    assert done[0] == len(batch(b"a"))
+
+
+@pytest.mark.behaviour("B2")
 def test_what_the_system_has_dropped_is_an_error_of_every_flush_from_then_on(unforced: Log) -> None:
     path, size = unforced.segments[-1].path, len(batch(b"a"))
     path.write_bytes(path.read_bytes()[:size] + bytes(size))

@@ -26,18 +26,16 @@ log = logging.getLogger(__name__)
 class Chores:
     """The chores of one broker, in its loop."""
 
-    def __init__(self, node: BrokerNode, disk: Disk, *, joins: bool) -> None:
-        """`joins`: whether the broker is one of a cluster, whose controllers see to some of it."""
+    def __init__(self, node: BrokerNode, disk: Disk) -> None:
         self._node = node
         self._disk = disk
-        self._joins = joins
         self._checkpointed: dict[TopicPartition, tuple[int, int]] = {}
 
     def begin(self) -> None:
         """The first turn of each is due after its span; what a start after a crash left for later begins at once."""
         node = self._node
         Sweep(node.timers, node.clock, ensure_open).begin(node.partitions.unchecked)
-        if not self._joins:
+        if not node.config.joins:  # Of a cluster's, its controllers see to some of this.
             node.relocations.begin()
         retention = Sweep(node.timers, node.clock, self._retain)
         self._every("log_retention_check_interval_ms", lambda: retention.begin(node.partitions))
@@ -51,7 +49,7 @@ class Chores:
         # At once for the first time: what a crash left prepared or open keeps readers of committed records waiting.
         interval = "transaction_abort_timed_out_transaction_cleanup_interval_ms"
         self._every(interval, self._sweep_transactions, first_ms=0)
-        if node.config.delegation_token_secret_key is not None and not self._joins:
+        if node.config.delegation_token_secret_key is not None and not node.config.joins:
             self._every("delegation_token_expiry_check_interval_ms", node.tokens.sweep)
 
     def _every(self, setting: str, chore: Callable[[], None], *, first_ms: int | None = None) -> None:

@@ -91,7 +91,7 @@ def refused_here(node: BrokerNode, call: Call, request: Any) -> Message | None:
 def own_fault(node: BrokerNode, call: Call, resource: Any, *, replaces: bool) -> Refusal | None:
     """Told to those alone who may change them: it says what files there are."""
     kind, name = resource.resource_type, resource.resource_name
-    if kind == LOGGER_RESOURCE:
+    if kind == LOGGER_RESOURCE and not replaces:
         return Refusal(
             ErrorCode.INVALID_REQUEST,
             "loggers are a broker's own, other configs are the cluster's: set their levels in a request of its own",

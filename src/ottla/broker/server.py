@@ -189,7 +189,7 @@ class Server:
             if self._joined is not None:
                 self._joined.on_serving = self._let_clients_in
                 self._joined.start()
-            Chores(self.node, self._disk, joins=self.config.joins).begin()
+            Chores(self.node, self._disk).begin()
             self._gap_check.begin(self.node.partitions.uncompacted())
             self.node.disk_watch.begin(self._fail)
             connections, idle_seconds = self.connections, self.config.connections_max_idle_ms / 1000

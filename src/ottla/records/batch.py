@@ -24,6 +24,8 @@ LENGTH_FIELD = slice(8, PREFIX_BYTES)
 """Counts the bytes behind it."""
 MAGIC = 2
 CRC_POSITION = 17
+MAGIC_POSITION = 16
+"""Where every message format since the first says which it is."""
 ATTRIBUTES_POSITION = 21
 """The first byte that the CRC covers."""
 FLAGS_POSITION = 22

@@ -35,9 +35,7 @@ class Errands:
 
         def done(answer: CreateTopicsResponse | None) -> None:
             self._making.discard(topic.name)
-            said = answer.topics[0] if answer is not None and answer.topics else None
-            refused = said is not None and said.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
-            text = f"{name_of(said.error_code)}: {said.error_message}" if said is not None and refused else ""
+            text = refusal_in(answer)
             if text and text != self._refused.get(topic.name):  # whoever wants it asks ten times a second
                 log.warning("%s cannot be made: the controllers say %s", topic.name, text)
             self._refused[topic.name] = text
@@ -56,3 +54,11 @@ class Errands:
 
         request = AllocateProducerIdsRequest(self._node_id, self._epoch())
         self._forwarder.ask(Errand(request, 0, AllocateProducerIdsResponse, done))
+
+
+def refusal_in(answer: CreateTopicsResponse | None) -> str:
+    """Why the one topic that was asked for was not made; empty where it is there, or nobody answered."""
+    said = answer.topics[0] if answer is not None and answer.topics else None
+    if said is None or said.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+        return ""
+    return f"{name_of(said.error_code)}: {said.error_message}"

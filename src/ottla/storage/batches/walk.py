@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError
 from ottla.model import HasFileno
-from ottla.records.batch import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_BYTES, MAGIC, BatchHeader
+from ottla.records.batch import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
 from ottla.records.compression import Codec
 from ottla.records.crc32c import crc32c
 from ottla.storage.batches.scan import SCAN_BLOCK, Window, header_at
 
 MAGIC_BYTE = bytes([MAGIC])
-LENGTH_POSITION, MAGIC_POSITION = 8, 16
+LENGTH_POSITION = 8
 
 
 class Gap(NamedTuple):

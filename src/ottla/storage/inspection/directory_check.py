@@ -26,7 +26,7 @@ from ottla.storage.files.checkpoint import read_offsets
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.partition_check import PartitionCheck, Progress
 from ottla.storage.inspection.quick_check import quick_faults
-from ottla.storage.inspection.state_files import read_checkpoint, reader_of, state_files
+from ottla.storage.inspection.state_files import reader_of, state_files
 from ottla.storage.segments.log_folder import LOG_NAME, partition_of, stored_bytes
 
 T = TypeVar("T")
@@ -38,6 +38,8 @@ TWIN = (
     "as a copy of it has, and no broker starts with both in its log.dirs: take one of the two out, or move the meta.properties of the copy "
     "away if its partitions are not needed"
 )
+LOST = "{} was on the disk up to offset {} and ends at {}: records are lost"
+HIDDEN = "{} is to begin at offset {} and ends at {}: all its records are hidden. If nobody deleted them, move this file away while no broker runs"
 FLOCK = "hhxxxxqqi4x"
 """Linux's `struct flock`: type, whence, start, length, process."""
 
@@ -125,8 +127,8 @@ class Inspection(Struct):
         if self.twin is not None:
             check.faults.append(Fault(self.path / META, f"has the directory.id of {self.twin}, {TWIN}"))
         if not own_faults and not self.live:
-            check.faults += lost_records(self.path / RECOVERY_POINTS, ends)
-            check.faults += hidden_records(self.path / START_OFFSETS, ends)
+            check.faults += told_beyond(self.path / RECOVERY_POINTS, ends, LOST)
+            check.faults += told_beyond(self.path / START_OFFSETS, ends, HIDDEN)
             self._note_gone(check)
         return check
 
@@ -185,28 +187,12 @@ def began_in(directory: Path) -> Callable[[str], int | None]:
     return began
 
 
-def lost_records(path: Path, ends: dict[str, int]) -> Iterator[Fault]:
-    """Logs that end before what was once forced to the disk."""
-    if not path.exists():
-        return
-    for row in read_checkpoint(path):
-        name = f"{row['topic']}-{row['partition']}"
-        end = ends.get(name)
-        if end is not None and end < row["offset"]:
-            reason = f"{name} was on the disk up to offset {row['offset']} and ends at {end}: records are lost"
-            yield Fault(path, reason, offset=end)
-
-
-def hidden_records(path: Path, ends: dict[str, int]) -> Iterator[Fault]:
-    """Logs that are said to begin beyond their end, so that nobody is shown anything of them."""
+def told_beyond(path: Path, ends: dict[str, int], reason: str) -> Iterator[Fault]:
+    """Logs of which a checkpoint tells an offset beyond their end, and what that means."""
     for partition, offset in if_readable(partial(read_offsets, path), NONE).items():
         end = ends.get(str(partition))
         if end is not None and end < offset:
-            reason = (
-                f"{partition} is to begin at offset {offset} and ends at {end}: all its records are hidden. If nobody deleted them, "
-                f"move this file away while no broker runs"
-            )
-            yield Fault(path, reason, offset=end)
+            yield Fault(path, reason.format(partition, offset, end), offset=end)
 
 
 def find(path: Path) -> Inspection:

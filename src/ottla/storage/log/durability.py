@@ -102,7 +102,7 @@ class Durability:
 
     def _flush_segment(self, segment: Segment, sync: bool) -> None:
         try:
-            if segment.doubted and sync:
+            if segment.doubted:
                 self._write_again(segment)
             segment.flush(sync=sync)
         except FileNotFoundError:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import Buffer, TimestampType
-from ottla.records.batch import HEADER_BYTES, MAGIC, BatchHeader
+from ottla.records.batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
 from ottla.storage.log_config import LogConfig
-
-MAGIC_POSITION = 16
-"""Where every message format since the first says which it is."""
 
 
 def check_format(data: Buffer) -> None:

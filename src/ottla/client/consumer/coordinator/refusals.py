@@ -47,6 +47,10 @@ REMEDIES: Mapping[int, Callable[[ConsumerConfig], str]] = {
         f"group {config.group_id!r} cannot be joined with group.protocol = {config.group_protocol}: it is of another kind"
     ),
     ErrorCode.UNSUPPORTED_VERSION: lambda config: NEEDS_NEW_PROTOCOL,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: lambda config: (
+        f"the coordinator of group {config.group_id!r} cannot keep offsets at the moment, as where fewer copies of __consumer_offsets "
+        f"are in sync than its min.insync.replicas asks for; its broker's log says why"
+    ),
 }
 TRANSIENT = frozenset(
     {

@@ -60,10 +60,6 @@ REBALANCING = (
     "the offsets were not committed: the group is rebalancing. Call poll() until that is over, and commit what is "
     "still yours"
 )
-NOT_KEPT = (
-    "the coordinator of group {!r} cannot keep offsets at the moment, as where fewer copies of __consumer_offsets are in sync "
-    "than its min.insync.replicas asks for; its broker's log says why"
-)
 OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.GROUP_ID_NOT_FOUND})
 LOST_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 AGAIN = frozenset(
@@ -236,8 +232,6 @@ class OffsetCommits:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             return RebalanceInProgressError(code, REBALANCING)
         remedy = REMEDIES.get(code)
-        if code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
-            return error_for(code, NOT_KEPT.format(self._config.group_id))
         return error_for(code, remedy(self._config) if remedy else f"the offset of {tp} was not committed")
 
     def _pause(self, attempts: int, deadline: Deadline) -> Steps[None]:

@@ -156,7 +156,7 @@ class OffsetFetcher:
         for tp, code in findings.fatal.items():
             if self._told.get(tp) != code:  # they are asked for again ten times a second
                 LOG.warning("cannot look up where to begin in %s: %s", tp, refusal(code))
-        self._told = {**self._told, **findings.fatal}
+        self._told.update(findings.fatal)
         missing = [tp for tp in tps if tp not in findings.offsets]
         if missing:
             self._try_later(missing)
