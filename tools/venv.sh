@@ -19,6 +19,11 @@ version() {
     "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 }
 
+fail_for() { # says why $1 will not do: too old, or, as pyenv's stand-in for a version that is not chosen, no Python at all
+    is=$(version "$1" 2>&1) || fail "$1 does not run here ($(echo "$is" | head -n 1)); name another Python with PYTHON=…"
+    fail "$1 is Python $is, Ottla needs 3.11 or newer; name one with PYTHON=…"
+}
+
 may_install() { # as root on Debian and its kin we install what is missing ourselves
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
 }
@@ -31,7 +36,7 @@ install_packages() {
 }
 
 if modern .venv/bin/python && [ -x .venv/bin/pip ]; then
-    if [ -z "$wanted" ] || [ "$(version "$wanted")" = "$(version .venv/bin/python)" ]; then
+    if [ -z "$wanted" ] || [ "$(version "$wanted" 2>/dev/null)" = "$(version .venv/bin/python)" ]; then
         exit 0
     fi
 fi
@@ -49,7 +54,7 @@ if ! modern "$python"; then
             break
         fi
     done
-    modern "$python" || fail "$python is Python $(version "$python"), Ottla needs 3.11 or newer; name one with PYTHON=…"
+    modern "$python" || fail_for "$python"
 fi
 
 if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then

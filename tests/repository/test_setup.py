@@ -72,6 +72,16 @@ def test_a_python_that_was_asked_for_and_is_not_there_is_named(machine: Machine)
     assert result.stderr == "make install: there is no python3.99 here; name another with PYTHON=…\n"
 
 
+def test_a_python_that_does_not_run_is_named_with_what_it_says(machine: Machine) -> None:
+    machine.has("python3.13", "echo 'pyenv: python3.13: command not found' >&2; exit 127")
+    result = machine.run("venv.sh", PYTHON="python3.13")
+    assert result.returncode == 1
+    assert result.stderr == (
+        "make install: python3.13 does not run here (pyenv: python3.13: command not found);"
+        " name another Python with PYTHON=…\n"
+    )
+
+
 def test_a_missing_venv_module_is_named_with_its_package(machine: Machine) -> None:
     machine.has("python3", python("3.11", venv=False))
     result = machine.run("venv.sh")
