@@ -37,17 +37,22 @@ def ensure_topics(reads: Sequence[Read]) -> None:
         try:
             patience_ms = PATIENCE_MS if is_anybody_there(dict(clients)) else ABSENT_MS
             with Admin({**dict(clients), "default.api.timeout.ms": patience_ms}) as admin:
-                there = set(admin.list_topics(internal=True))
-                tables = {topic for read in group.reads for topic in tables_in(read)}
-                for topic in dict.fromkeys(topic for read in group.reads for topic in written(read, clients)):
-                    if topic not in there:
-                        create(admin, topic, COMPACTED if topic in tables else {})
-                        there.add(topic)
-            mistakes += [one for read in group.reads for one in missing(read, clients, there)]
+                mistakes += missing_or_made(admin, clients, group.reads)
         except OttlaError as error:
             mistakes += mistake_at(group.place, group.reads[0], error).mistakes
     if mistakes:
         raise PipelineFileError(mistakes)
+
+
+def missing_or_made(admin: Admin, clients: Clients, reads: Sequence[Read]) -> list[Mistake]:
+    """What is not there; where nothing is missing, all that is written to is made."""
+    there = set(admin.list_topics(internal=True))
+    tables = {topic for read in reads for topic in tables_in(read)}
+    new = dict.fromkeys(topic for read in reads for topic in written(read, clients) if topic not in there)
+    mistakes = [one for read in reads for one in missing(read, clients, there.union(new))]
+    for topic in () if mistakes else new:
+        create(admin, topic, COMPACTED if topic in tables else {})
+    return mistakes
 
 
 def by_clients(reads: Iterable[Read]) -> dict[Clients, Group]:
@@ -97,13 +102,14 @@ def written(read: Read, clients: Clients) -> list[str]:
 
 
 def missing(read: Read, clients: Clients, there: set[str]) -> Iterable[Mistake]:
-    """Topics that it reads and that are not there."""
+    """Topics that it reads and that are not there; its own dead letters are not what was meant."""
+    near = sorted(there - {read.model.errors.dead_letter_topic})
     inputs = ((("inputs", name), part) for name, part in read.model.inputs.items())
     for path, source in ((("source",), read.model.source), *inputs):
         if isinstance(source, TopicBase) and clients_of(read, source) == clients:
             for topic in source.names():
                 if topic not in there:
-                    told = unknown("topic", topic, sorted(there))
+                    told = unknown("topic", topic, near)
                     remedy = f"make it with `ottla topics create {topic}`"
                     sentence = f"{told} If not, {remedy}" if told.endswith("?") else f"{told}; {remedy}"
                     yield Mistake(read.place(*path, "topic"), sentence)

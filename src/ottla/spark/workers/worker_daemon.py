@@ -26,9 +26,14 @@ def unless_spark_hung_up(work: Callable[P, int]) -> Callable[P, int]:
         try:
             return work(*args, **kwargs)
         except BrokenPipeError:
+            sys.unraisablehook = unheard
             return ENDED
 
     return run
+
+
+def unheard(unraisable: object) -> None:
+    """Since Python 3.13 a stream that is thrown away tells that what was left in it reached nobody."""
 
 
 def be_its_own() -> None:
