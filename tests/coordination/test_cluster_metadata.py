@@ -17,7 +17,9 @@ from ottla.coordination.cluster.events import (
     TopicsUnwanted,
 )
 from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.partition_request import check_count
 from ottla.coordination.cluster.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import name_of
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
@@ -262,6 +264,13 @@ def test_a_topic_gets_more_partitions() -> None:
         grow t to=5 brokers=1,1 → reply t INVALID_REPLICA_ASSIGNMENT
     """)
     assert [state.index for state in machine.topics["t"].partitions] == [0, 1, 2, 3]
+
+
+def test_at_most_ten_thousand_partitions_are_added_at_once() -> None:
+    large = Topic("t", id_of("t"), (PartitionState(0, 7, 0, (7,), (7,)),) * 6000)
+    check_count(large, 16_000)
+    with pytest.raises(Refusal, match="10001 partitions: at most 10000 are made at once"):
+        check_count(large, 16_001)
 
 
 def test_the_topic_of_group_offsets_does_not_grow() -> None:

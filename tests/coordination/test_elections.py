@@ -51,6 +51,13 @@ def test_a_partition_without_leader_gets_one_in_a_new_epoch(change: PartitionCha
     assert state.partition_epoch == 9 + 2
 
 
+def test_whoever_may_lead_without_being_in_sync_is_forgotten_with_the_election_and_only_then() -> None:
+    lost = PartitionChangeRecord(0, ID, leader=-1, isr=(), eligible_leader_replicas=(1,), last_known_elr=(2,))
+    assert state_after_a_start(left_by_kafka(lost, replicas=(1, 2))).last_known_elr == ()
+    stopped = PartitionChangeRecord(0, ID, leader=-1, last_known_elr=(2,))
+    assert state_after_a_start(left_by_kafka(stopped, replicas=(1, 2))).last_known_elr == (2,)
+
+
 def test_a_partition_whose_copies_are_elsewhere_is_not_led_here() -> None:
     machine = left_by_kafka(PartitionChangeRecord(0, ID, leader=-1, isr=(2,)), replicas=(1, 2))
     assert state_after_a_start(machine).leader == -1

@@ -19,7 +19,7 @@ from ottla.protocol.conversation import (
 )
 from ottla.protocol.errors import EncodeError
 from ottla.protocol.headers import RequestHeader
-from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from ottla.protocol.messages.heartbeat import HeartbeatResponse
@@ -54,6 +54,16 @@ def test_a_client_without_a_name_sends_null() -> None:
     frame = joined(encode_request(MetadataRequest(topics=None), 1, 1, None))
     assert frame[8:10] == b"\xff\xff"
     assert decode_header(memoryview(frame)) == (RequestHeader(3, 1, 1, None), 10)
+
+
+def test_the_shortest_request_is_a_header_without_a_name() -> None:
+    frame = memoryview(joined(encode_request(ApiVersionsRequest(), 0, 1, None)))
+    assert (len(frame), decode_request(frame)) == (10, (RequestHeader(18, 0, 1, None), ApiVersionsRequest()))
+
+
+def test_a_flexible_header_that_ends_before_its_tags_is_refused() -> None:
+    with pytest.raises(ProtocolError):
+        decode_header(memoryview(b"\0\3\0\x0b\0\0\0\7\xff\xff"))
 
 
 def test_a_response_header_is_the_correlation_id_and_tags_where_flexible() -> None:

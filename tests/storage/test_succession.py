@@ -82,6 +82,25 @@ def test_two_neighbours_that_are_gone_are_one_hole(tmp_path: Path) -> None:
     assert missing_segments(folder) == [Missing(0, 2, 6)]
 
 
+@pytest.mark.parametrize("ending", [".log.swap", ".log.cleaned"])
+def test_nothing_is_missed_while_an_exchange_of_files_is_half_done(tmp_path: Path, ending: str) -> None:
+    folder = filled(tmp_path, 5)
+    lose(folder, 4)
+    other = folder / f"{4:020d}{ending}"
+    other.touch()
+    assert missing_segments(folder) == []
+    other.unlink()
+    assert missing_segments(folder) == [Missing(2, 4, 6)]
+
+
+def test_what_is_noted_and_true_is_not_noted_again(tmp_path: Path) -> None:
+    folder = filled(tmp_path, 5)
+    found = {base: os.stat(folder / f"{base:020d}.log") for base in (0, 2, 4, 6, 8)}
+    assert succession.compare(folder, found) == succession.Succession([], [])
+    note(folder, [Row(2, 4, 10, 20, 30)])
+    assert succession.compare(folder, found).unnoted == [2]
+
+
 def test_it_is_told_by_verify_and_accepted_by_repair(tmp_path: Path) -> None:
     lose(filled(tmp_path, 5), 4)
     (fault,) = faults(tmp_path)

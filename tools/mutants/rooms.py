@@ -37,7 +37,13 @@ class Module(NamedTuple):
 
 ROOMS: dict[str, Room] = {
     "protocol": Room(
-        ("protocol/*.py",),
+        (
+            "protocol/acl.py",
+            "protocol/apis.py",
+            "protocol/codec.py",
+            "protocol/plan.py",
+            "protocol/schema.py",
+        ),
         (
             "protocol/test_acl.py",
             "protocol/test_codec.py",
@@ -49,10 +55,21 @@ ROOMS: dict[str, Room] = {
             "protocol/test_plan.py",
         ),
     ),
+    "protocol/frames": Room(
+        ("protocol/conversation.py", "protocol/errors.py", "protocol/headers.py", "protocol/sentences.py"),
+        ("protocol/test_conversation.py",),
+    ),
     "records": Room(("records/*.py",), ("records",)),
     "coordination/cluster": Room(
-        ("coordination/machine.py", "coordination/serde.py", "coordination/cluster/*.py"), ("coordination",)
+        ("coordination/machine.py", "coordination/serde.py", "coordination/cluster/*.py"),
+        ("coordination/test_*.py", "coordination/access"),
     ),
+    "coordination/controller": Room(("coordination/controller/*.py",), ("coordination/controller",)),
+    "coordination/lifecycle": Room(("coordination/lifecycle/*.py",), ("coordination/lifecycle",)),
+    "coordination/quorum": Room(("coordination/quorum/*.py",), ("coordination/quorum",)),
+    "coordination/quotas": Room(("coordination/quotas/*.py",), ("coordination/quotas",)),
+    "coordination/replication": Room(("coordination/replication/*.py",), ("coordination/replication",)),
+    "coordination/telemetry": Room(("coordination/telemetry/*.py",), ("coordination/telemetry",)),
     "coordination/transactions": Room(
         ("coordination/transactions/*.py",),
         (
@@ -104,6 +121,45 @@ ROOMS: dict[str, Room] = {
             "storage/test_timestamps.py",
         ),
     ),
+    "storage/log": Room(
+        (
+            "storage/log/appending.py",
+            "storage/log/following.py",
+            "storage/log/high_watermark.py",
+            "storage/log/log_end.py",
+            "storage/log/rolling.py",
+            "storage/log/truncation.py",
+            "storage/leader_epochs.py",
+        ),
+        (
+            "storage/test_appending.py",
+            "storage/test_following.py",
+            "storage/test_high_watermark.py",
+            "storage/test_log.py",
+            "storage/test_rolling.py",
+            "storage/test_truncation.py",
+            "storage/test_whole_appends.py",
+        ),
+    ),
+    "storage/recovery": Room(
+        (
+            "storage/producers/snapshot_keeper.py",
+            "storage/recovery/*.py",
+            "storage/segments/beginning.py",
+            "storage/segments/gaps.py",
+            "storage/segments/segment_end.py",
+        ),
+        (
+            "storage/test_beginning.py",
+            "storage/test_gaps.py",
+            "storage/test_lost_markers.py",
+            "storage/test_producer_snapshot.py",
+            "storage/test_recovery.py",
+            "storage/test_segment_end.py",
+            "storage/test_tail.py",
+            "storage/test_verified_transactions.py",
+        ),
+    ),
     "storage/succession": Room(
         ("storage/segments/succession.py",),
         ("storage/test_succession.py", "storage/test_shortened_segments.py"),
@@ -138,11 +194,19 @@ ROOMS: dict[str, Room] = {
             "client/producer/test_txn_partition_entry.py",
         ),
     ),
+    "client/consumer/assignors": Room(("client/consumer/assignors/*.py",), ("client/consumer/assignors",)),
+    "client/consumer/group": Room(
+        ("client/consumer/group/membership/*.py", "client/consumer/group/heartbeat.py"),
+        (
+            "client/consumer/group/test_classic_membership.py",
+            "client/consumer/group/test_consumer_membership.py",
+            "client/consumer/group/test_heartbeat.py",
+        ),
+    ),
     "client/consumer": Room(
         (
             "client/backoff.py",
             "client/connection_states.py",
-            "client/consumer/assignors/*.py",
             "client/consumer/fetching/completed_fetch.py",
             "client/consumer/fetching/fetch_session_handler.py",
             "client/consumer/fetching/fetcher.py",
@@ -152,7 +216,6 @@ ROOMS: dict[str, Room] = {
         (
             "client/test_backoff.py",
             "client/test_connection_states.py",
-            "client/consumer/assignors",
             "client/consumer/fetching/test_completed_fetch.py",
             "client/consumer/group/test_consumer_membership.py",
             "client/consumer/fetching/test_fetch_session_handler.py",

@@ -113,6 +113,61 @@ def test_older_metadata_that_come_late_change_nothing(leader: Leader) -> None:
     assert leader.assignment == LED
 
 
+def test_another_number_of_those_who_must_be_in_sync_counts_at_once() -> None:
+    leader = shrunk()
+    leader.assign(replace(leader.assignment, min_in_sync=3), 10, 101.0)
+    assert not leader.has_quorum
+
+
+def test_whoever_begins_to_lead_once_more_knows_nothing_of_the_others(leader: Leader) -> None:
+    fetch(leader, 2, 10)
+    leader.append(12)
+    leader.assign(replace(LED, leader_epoch=6, partition_epoch=9, in_sync=frozenset({1, 3})), 12, 102.0)
+    fetch(leader, 3, 12, now=102.0)
+    assert leader.propose(ALIVE, 102.0) is None
+    fetch(leader, 2, 11, now=102.0)
+    assert leader.propose(ALIVE, 102.0) is None, "it lacks what the leader began with"
+
+
+def test_a_proposal_is_made_once_and_again_when_the_metadata_say_something_else() -> None:
+    leader = shrunk()
+    fetch(leader, 3, 10)
+    assert leader.propose(ALIVE, 101.0) is not None
+    assert leader.propose(ALIVE, 101.0) is None
+    leader.assign(replace(leader.assignment, partition_epoch=9), 10, 101.5)
+    proposal = leader.propose(ALIVE, 101.5)
+    assert proposal is not None
+    assert (proposal.leader_epoch, proposal.partition_epoch) == (5, 9)
+
+
+def test_a_refusal_of_a_proposal_that_is_no_more_changes_nothing() -> None:
+    leader = shrunk()
+    fetch(leader, 3, 10)
+    old = leader.propose(ALIVE, 101.0)
+    assert old is not None
+    leader.assign(replace(leader.assignment, partition_epoch=9), 10, 101.5)
+    assert leader.propose(ALIVE, 101.5) is not None
+    leader.refused(old, Refusal.OF_MEMBERS)
+    assert leader.propose(ALIVE, 102.0) is None
+
+
+def test_who_has_by_now_what_there_was_at_its_last_fetch_was_caught_up_then(leader: Leader) -> None:
+    fetch(leader, 3, 10, now=101.0)
+    fetch(leader, 2, 8, now=102.0)
+    leader.append(12)
+    fetch(leader, 2, 10, now=125.0)
+    assert leader.lagging(132.0) == {3}
+    assert leader.lagging(132.1) == {2, 3}
+
+
+def test_who_lacks_something_for_no_longer_than_the_lags_time_is_in_sync(leader: Leader) -> None:
+    fetch(leader, 2, 10, now=101.0)
+    leader.append(11)
+    assert leader.lagging(130.0) == set()
+    assert leader.lagging(130.5) == {3}
+    assert leader.followers[2].lag(11, 104.0) == 3.0
+
+
 def test_who_has_no_copy_is_not_heard(leader: Leader) -> None:
     assert not leader.fetch(4, 10, 14, 101.0)
 

@@ -32,7 +32,7 @@ from ottla.storage.segments.log_folder import LOG_NAME
 
 FILE_NAME = "segment-succession"
 NOTHING = -1
-"""In the place of the next: it is not known any more."""
+"""In the place of the next: it is not known any more. Such a row has no size and no time, so that it is of no file."""
 KEPT_BYTES = 1 << 16
 """The file is written anew, without what is past, only when it is larger."""
 ROW_BYTES = 128
@@ -183,7 +183,7 @@ def compare(directory: Path, found: Mapping[int, os.stat_result]) -> Succession:
     unnoted = []
     for base_offset, next_offset in pairwise(bases):
         row = rows.get(base_offset)
-        if row is None or row.next_offset == NOTHING:
+        if row is None:
             unnoted.append(base_offset)
         elif is_cut(row, next_offset, found, rows):
             missing.append(Shortened(base_offset, row.size_bytes, next_offset))
