@@ -1,0 +1,46 @@
+"""One request to a node at a time, and whom it is time to ask."""
+
+from __future__ import annotations
+
+from ottla.coordination.quorum.config import QuorumConfig
+from ottla.coordination.quorum.peers import Peers
+
+CONFIG = QuorumConfig(request_timeout_ms=2000, retry_backoff_ms=20)
+
+
+def test_whoever_was_asked_is_not_asked_again_before_it_has_answered() -> None:
+    peers = Peers(CONFIG)
+    number = peers.ask(2, 1.0)
+    assert (peers.is_ready(2, 2.9), peers.is_ready(3, 1.0), peers.is_waiting) == (False, True, True)
+    assert peers.answered(2, number)
+    assert (peers.is_ready(2, 1.1), peers.is_waiting) == (True, False)
+
+
+def test_an_answer_to_another_request_is_nobody_s() -> None:
+    peers = Peers(CONFIG)
+    old = peers.ask(2, 1.0)
+    number = peers.ask(2, 4.0)
+    assert not peers.answered(2, old)
+    assert not peers.answered(3, number)
+    assert peers.answered(2, number)
+    assert not peers.answered(2, number)
+
+
+def test_whoever_does_not_answer_in_time_is_left_alone_for_a_moment() -> None:
+    peers = Peers(CONFIG)
+    peers.ask(2, 1.0)
+    assert peers.wake_at(1.0) == 3.0
+    assert peers.expire(2.9) == []
+    assert peers.expire(3.0) == [2]
+    assert (peers.is_waiting, peers.is_ready(2, 3.01), peers.wake_at(3.0)) == (False, False, 3.02)
+    assert peers.is_ready(2, 3.02)
+    assert peers.wake_at(3.02) == float("inf")
+
+
+def test_after_a_new_beginning_everybody_may_be_asked() -> None:
+    peers = Peers(CONFIG)
+    peers.ask(2, 1.0)
+    peers.leave_alone(3, 1.0)
+    peers.reset()
+    assert peers.is_ready(2, 1.0)
+    assert peers.is_ready(3, 1.0)

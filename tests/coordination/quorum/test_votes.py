@@ -1,0 +1,91 @@
+"""Who votes, what most of them are, and when an election is won or lost."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from ottla.coordination.quorum.control_records import KRaftVersionRecord
+from ottla.coordination.quorum.voter_history import VoterHistory, VoterRules
+from ottla.coordination.quorum.voters import NOBODY, ReplicaKey, VoterSet
+from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
+from ottla.coordination.quorum.votes import Votes
+
+KEYS = [ReplicaKey(id_, UUID(int=id_)) for id_ in (1, 2, 3, 4, 5)]
+ME, OTHER, THIRD = KEYS[:3]
+THREE = VoterSet.of(ME, OTHER, THIRD)
+ELSEWHERE = Voter(2, OTHER.directory_id, [Endpoint("CONTROLLER", "b", 9093)], KRaftVersionFeature(0, 1))
+
+
+@pytest.mark.parametrize(("count", "majority"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3)])
+def test_no_two_decisions_are_made_without_one_who_takes_part_in_both(count: int, majority: int) -> None:
+    assert VoterSet.of(*KEYS[:count]).majority == majority
+
+
+def test_a_node_with_another_directory_does_not_vote_and_one_that_tells_none_may() -> None:
+    assert THREE.has(OTHER)
+    assert not THREE.has(OTHER._replace(directory_id=UUID(int=9)))
+    assert THREE.has(ReplicaKey(2))
+    assert not THREE.has(ReplicaKey(4))
+    assert VoterSet.of(ReplicaKey(2)).has(OTHER)
+
+
+def test_whoever_tells_no_directory_is_known_by_the_number() -> None:
+    assert THREE.known(ReplicaKey(2)) == OTHER
+    assert THREE.known(ReplicaKey(4)) == ReplicaKey(4)
+    assert THREE.others(ME) == [2, 3]
+
+
+def test_a_voter_comes_goes_and_moves() -> None:
+    assert THREE.without(2).ids == {1, 3}
+    moved = THREE.with_voter(ELSEWHERE)
+    assert (moved.ids, moved.endpoints(2), moved.endpoints(1)) == ({1, 2, 3}, ELSEWHERE.endpoints, [])
+    assert moved.endpoints(9) == []
+    assert [each.voter_id for each in moved.record().voters] == [1, 2, 3]
+
+
+def test_an_election_is_won_with_most_of_the_votes_and_lost_when_too_few_are_left() -> None:
+    votes = Votes(THREE)
+    votes.count(1, granted=True)
+    assert (votes.is_won, votes.is_lost, votes.silent) == (False, False, [2, 3])
+    votes.count(2, granted=False)
+    assert (votes.is_won, votes.is_lost) == (False, False)
+    votes.count(3, granted=True)
+    assert (votes.is_won, votes.silent) == (True, [])
+    votes.count(3, granted=False)
+    assert (votes.is_won, votes.is_lost) == (False, True)
+
+
+def test_a_voter_s_last_word_counts_and_a_stranger_has_none() -> None:
+    votes = Votes(THREE)
+    votes.count(2, granted=False)
+    votes.count(2, granted=True)
+    votes.count(9, granted=True)
+    assert (votes.granted, votes.refused) == ({2}, set())
+
+
+def test_an_election_could_be_won_while_most_are_there() -> None:
+    votes = Votes(THREE)
+    votes.gone.add(2)
+    assert votes.could_be_won
+    votes.gone.add(3)
+    assert not votes.could_be_won
+
+
+def test_a_cut_takes_back_who_votes_by_what_it_cuts_off() -> None:
+    history = VoterHistory(THREE, 0, 3)
+    history.note(KRaftVersionRecord(0, 1), 8)
+    history.note(THREE.without(3).record(), 9)
+    history.note(None, 10)
+    assert history.newest == VoterRules(9, THREE.without(3), 9, 1)
+    history.cut(9)
+    assert history.newest.voters_end == 9
+    history.cut(8)
+    assert history.newest == VoterRules(8, THREE, 3, 1)
+    history.cut(0)
+    assert history.newest == VoterRules(3, THREE, 3, 0)
+
+
+def test_of_nobody_nothing_is_known_at_first() -> None:
+    assert VoterHistory().newest == VoterRules(0, NOBODY, 0, 0)
