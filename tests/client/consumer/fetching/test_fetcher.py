@@ -627,6 +627,61 @@ def test_a_log_that_was_cut_is_an_error_without_a_policy() -> None:
     assert (e.value.partition, e.value.position, e.value.divergent) == (A, 3, (2, "", 0))
 
 
+NOT_KNOWN = EpochEndOffset(0, 0, -1, -1)
+"""The leader has nothing of that epoch, nor of any before."""
+
+
+def test_where_the_leader_does_not_know_what_was_read_the_policy_says_where_to_begin() -> None:
+    story = Story(A)
+    truncated(story, end=3)
+    story.ends[0] = NOT_KNOWN
+    story.poll(10)
+    assert story.subscriptions.needing_reset(story.clock.monotonic()) == {A: EARLIEST}
+    assert story.fetches == [{0: 0}], "nothing is read before that"
+
+
+def test_where_the_leader_does_not_know_what_was_read_is_an_error_without_a_policy() -> None:
+    story = Story(A, reset=None)
+    truncated(story, end=3)
+    story.ends[0] = NOT_KNOWN
+    with pytest.raises(LogTruncationError, match="t-0: the log was truncated somewhere before, after it was") as e:
+        story.poll(10)
+    assert e.value.divergent is None
+
+
+def test_a_leader_that_cannot_tell_yet_is_asked_again_before_anything_is_read() -> None:
+    story = Story(A)
+    truncated(story, end=3)
+    story.ends[0] = EpochEndOffset(ErrorCode.UNKNOWN_LEADER_EPOCH, 0, -1, -1)
+    read_before, version = len(story.fetches), story.metadata.version
+    story.poll(10)
+    assert len(story.asked_of_epochs) > 1
+    assert (len(story.fetches), story.position()) == (read_before, 3)
+    assert story.metadata.version > version
+    story.ends[0] = EpochEndOffset(0, 0, 0, 3)
+    story.partitions[0] = data(batch(3))
+    story.poll(20)
+    assert story.values() == [3, 4, 5]
+
+
+class SeeksMeanwhile(Story):
+    """Its user goes elsewhere while the leader is asked."""
+
+    def answer(self, header: RequestHeader, request: Any) -> Any:
+        if isinstance(request, OffsetForLeaderEpochRequest):
+            self.subscriptions.seek(A, 9)
+        return super().answer(header, request)
+
+
+@pytest.mark.parametrize("reset", [EARLIEST, None])
+def test_what_is_told_of_a_position_that_was_left_meanwhile_is_nobody_s(reset: int | None) -> None:
+    story = SeeksMeanwhile(A, reset=reset)
+    truncated(story, end=2)
+    story.partitions[0] = data(batch(9))
+    story.poll(10)
+    assert story.values() == [9, 10, 11]
+
+
 def test_a_log_that_was_cut_is_told_while_the_only_brokers_answer_about_others_is_awaited() -> None:
     story = Story(A, B, reset=None)
     story.replica, story.silent = 1, True
