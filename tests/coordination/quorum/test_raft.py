@@ -12,9 +12,12 @@ from ottla.coordination.quorum.config import QuorumConfig
 from ottla.coordination.quorum.events import (
     Answer,
     Answered,
+    AnswerPiece,
+    AnswerRecords,
     Append,
     AppendControl,
     Asked,
+    Commit,
     Fail,
     Lead,
     Left,
@@ -312,3 +315,129 @@ def test_who_leads_gives_way_to_a_voter_who_can_decide_as_soon_as_that_has_the_l
         fetch = wire.fetch_request("cluster", who, 1, written, 0, 500, 1000)
         assert state_after(raft, Asked(who.id, fetch), 9.3) is then
     assert raft.successors[0] == THIRD
+
+
+@pytest.mark.parametrize(
+    ("preferred", "seconds"),
+    [([THIRD, ME], 1.0), ([THIRD, ME, KEYS[1]], 0.5), ([THIRD], 1.0), ([], 1.0)],
+)
+def test_who_is_not_the_first_to_follow_a_leader_that_goes_waits_its_turn(
+    preferred: list[ReplicaKey], seconds: float
+) -> None:
+    raft, _ = following()
+    raft.step(Asked(1, wire.end_request("cluster", 2, 4, preferred, [])), 1.0, 0.0)
+    assert (raft.state, raft.deadline) == (State.FOLLOWER, 1.0 + seconds)
+
+
+def test_whom_a_leader_that_goes_would_have_next_stands_at_once() -> None:
+    raft, _ = following()
+    raft.step(Asked(1, wire.end_request("cluster", 2, 4, [ME, THIRD], [])), 1.0, 0.0)
+    assert raft.state is State.PROSPECTIVE
+
+
+def test_whose_leader_goes_would_vote_for_another_at_once() -> None:
+    raft, fetch = following()
+    raft.step(Answered(2, fetch.number, response()), 0.2, 0.0)
+    ask = Asked(1, vote_request(4, pre_vote=True, who=THIRD))
+    assert not answered(raft.step(ask, 0.3, 0.0)).vote_granted
+    raft.step(Asked(2, wire.end_request("cluster", 2, 4, [THIRD], [])), 0.4, 0.0)
+    assert answered(raft.step(ask, 0.5, 0.0)).vote_granted
+
+
+FIRST = LogShape(0, 1, ((1, 0),), 1, voters=VOTERS)
+"""A log with nothing but its leader's first record."""
+
+
+def leading() -> Raft:
+    """One that two others have elected in epoch 1, and whose first record is on its own disk."""
+    raft = Raft(ME, "cluster", LogShape(voters=VOTERS), ElectionState(), CONFIG, 0.0, 0.0, decides=True)
+    done = raft.step(Passed(), 9.0, 0.0)
+    for epoch in (0, 1):
+        ask = next(wish for wish in done if isinstance(wish, Send))
+        granted: Any = wire.Told(epoch, None, []).vote(0, granted=True)
+        done = raft.step(Answered(ask.to, ask.number, granted), 9.0, 0.0)
+    raft.step(Logged(FIRST), 9.0, 0.0)
+    return raft
+
+
+def fetches(log: LogShape = FIRST, committed: int = 1, who: ReplicaKey = OTHER, wait_ms: int = 500) -> Any:
+    return wire.fetch_request("cluster", who, 1, log, committed, wait_ms, 1000)
+
+
+def answers(done: list[Wish]) -> list[int]:
+    """The tickets that are answered."""
+    return [wish.ticket for wish in done if isinstance(wish, Answer | AnswerRecords)]
+
+
+def test_what_a_follower_has_is_committed_with_its_next_fetch_and_told_at_once() -> None:
+    raft = leading()
+    assert raft.high_watermark == 0
+    done = raft.step(Asked(1, fetches(committed=0)), 9.1, 0.0)
+    assert Commit(1) in done
+    assert answered(done).high_watermark == 1
+
+
+def test_a_fetch_that_finds_nothing_is_kept_for_its_time() -> None:
+    raft = leading()
+    assert answers(raft.step(Asked(1, fetches()), 9.1, 0.0)) == []
+    assert raft.wake_at <= 9.6
+    assert answers(raft.step(Passed(), 9.5, 0.0)) == []
+    assert answers(raft.step(Passed(), 9.6, 0.0)) == [1]
+    assert answers(raft.step(Asked(2, fetches(wait_ms=0)), 9.7, 0.0)) == [2]
+
+
+def test_a_fetch_that_is_kept_is_answered_as_soon_as_there_is_more() -> None:
+    raft = leading()
+    raft.step(Asked(1, fetches()), 9.1, 0.0)
+    (answer,) = raft.step(Logged(FIRST._replace(end=2)), 9.2, 0.0)
+    assert isinstance(answer, AnswerRecords)
+    assert (answer.ticket, answer.offset, answer.max_bytes) == (1, 1, 1000)
+
+
+def test_who_has_what_the_leader_lacks_is_told_where_they_part_and_counts_for_nothing() -> None:
+    raft = leading()
+    parted = answered(raft.step(Asked(1, fetches(LogShape(0, 5, ((0, 0),)))), 9.1, 0.0))
+    assert (parted.diverging_epoch.epoch, parted.diverging_epoch.end_offset) == (0, 0)
+    assert raft.high_watermark == 0
+
+
+def test_who_lacks_what_is_only_in_a_snapshot_is_sent_to_that() -> None:
+    raft = leading()
+    shape = LogShape(8, 12, ((1, 8),), 12, SnapshotId(8, 1), 1, VOTERS)
+    raft.step(Logged(shape), 9.1, 0.0)
+    sent = answered(raft.step(Asked(1, fetches(LogShape(0, 5, ((1, 0),)))), 9.2, 0.0))
+    assert (sent.snapshot_id.end_offset, sent.snapshot_id.epoch, sent.log_start_offset) == (8, 1, 8)
+
+
+def test_nobody_who_reads_along_makes_anything_committed() -> None:
+    raft = leading()
+    raft.step(Asked(1, fetches(who=ReplicaKey(9, UUID(int=9)))), 9.1, 0.0)
+    raft.step(Asked(2, fetches(who=ReplicaKey(-1))), 9.1, 0.0)
+    assert raft.high_watermark == 0
+
+
+def test_who_waits_for_a_leader_that_goes_is_told_at_once_who_leads() -> None:
+    raft = leading()
+    raft.step(Asked(1, fetches()), 9.1, 0.0)
+    done = raft.step(Asked(2, wire.begin_request("cluster", 2, ME, 3, [])), 9.2, 0.0)
+    told = next(wire.only(wish.response) for wish in done if isinstance(wish, Answer) and wish.ticket == 1)
+    assert told is not None
+    assert told.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_leader_hears_of_too_few_for_too_long_and_gives_up() -> None:
+    raft = leading()
+    raft.step(Passed(), 11.9, 0.0)
+    assert raft.state is State.LEADER
+    raft.step(Passed(), 12.0, 0.0)
+    assert raft.state is State.RESIGNED
+
+
+@pytest.mark.parametrize(("position", "code"), [(0, 0), (-1, ErrorCode.POSITION_OUT_OF_RANGE)])
+def test_a_piece_of_a_snapshot_is_there_from_its_beginning(position: int, code: int) -> None:
+    request = wire.snapshot_request("cluster", OTHER, 1, SnapshotId(8, 1), position, 100)
+    (wish,) = [each for each in leading().step(Asked(1, request), 9.1, 0.0) if not isinstance(each, Send)]
+    assert isinstance(wish, Answer if code else AnswerPiece)
+    partition = wire.only(wish.response)  # type: ignore[union-attr]
+    assert partition is not None
+    assert partition.error_code == code

@@ -1,0 +1,185 @@
+"""Who votes changes by one at a time, and only where the change before, and something of the leader's own, is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from ottla.coordination.quorum.events import Answer, Answered, AppendControl, Asked, Logged, Lost, Passed, Send, Wish
+from ottla.coordination.quorum.log_shape import LogShape
+from ottla.coordination.quorum.raft import Raft
+from ottla.coordination.quorum.voters import ReplicaKey
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
+from ottla.protocol.messages.api_versions import ApiVersionsResponse, SupportedFeatureKey
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from ottla.protocol.messages.update_raft_voter import UpdateRaftVoterRequest
+from tests.coordination.quorum.test_raft import FIRST, ME, OTHER, THIRD, VOTERS, fetches, leading
+
+FOURTH = ReplicaKey(4, UUID(int=4))
+WITHOUT_THIRD = FIRST._replace(end=2, durable=2, voters=VOTERS.without(3), voters_end=2)
+"""Its record is written, and nobody else has it yet."""
+
+
+def remove(key: ReplicaKey = THIRD, cluster_id: str | None = None) -> RemoveRaftVoterRequest:
+    return RemoveRaftVoterRequest(cluster_id, *key)
+
+
+def add(key: ReplicaKey = FOURTH, *, ack_when_committed: bool = True) -> AddRaftVoterRequest:
+    return AddRaftVoterRequest(None, 1000, *key, [Listener("CONTROLLER", "d", 9093)], ack_when_committed)
+
+
+def committing(log: LogShape = FIRST) -> Raft:
+    """A leader that has committed what it wrote first."""
+    raft = leading()
+    raft.step(Asked(1, fetches()), 9.1, 0.0)
+    raft.step(Logged(log), 9.1, 0.0)
+    return raft
+
+
+def told(done: list[Wish]) -> list[tuple[int, int]]:
+    """Who is answered about a change, and what."""
+    answers: list[Any] = [wish for wish in done if isinstance(wish, Answer)]
+    return [(each.ticket, each.response.error_code) for each in answers if not hasattr(each.response, "responses")]
+
+
+def written(done: list[Wish]) -> list[set[int]]:
+    """The voters of each record that the leader appends."""
+    records: list[Any] = [record for wish in done if isinstance(wish, AppendControl) for record in wish.records]
+    return [{each.voter_id for each in record.voters} for record in records]
+
+
+def asks(raft: Raft, request: Any, now: float = 9.2) -> list[Wish]:
+    done = raft.step(Asked(7, request), now, 0.0)
+    raft.check()
+    return done
+
+
+def test_a_voter_goes_and_whoever_asked_is_told_once_that_is_committed() -> None:
+    raft = committing()
+    done = asks(raft, remove())
+    assert (written(done), told(done)) == ([{1, 2}], [])
+    assert told(raft.step(Logged(WITHOUT_THIRD), 9.3, 0.0)) == []
+    assert told(raft.step(Asked(8, fetches(WITHOUT_THIRD)), 9.4, 0.0)) == [(7, 0)]
+
+
+def test_nothing_is_changed_before_the_last_change_is_committed_even_if_nobody_waits_for_it() -> None:
+    raft = committing()
+    asks(raft, remove())
+    raft.step(Logged(WITHOUT_THIRD), 9.3, 0.0)
+    assert told(asks(raft, remove(OTHER))) == [(7, ErrorCode.REQUEST_TIMED_OUT)]
+    assert told(raft.step(Passed(), 11.19, 0.0)) == []
+    assert told(raft.step(Passed(), 11.2, 0.0)) == [(7, ErrorCode.REQUEST_TIMED_OUT)]
+    done = asks(raft, remove(OTHER), 11.3)
+    assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
+
+
+def test_a_leader_that_has_committed_nothing_changes_nothing() -> None:
+    done = asks(leading(), remove())
+    assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
+
+
+def test_a_leader_may_take_itself_out_and_its_own_disk_is_not_counted_then() -> None:
+    raft = committing()
+    assert written(asks(raft, remove(ME))) == [{2, 3}]
+    gone = FIRST._replace(end=2, durable=2, voters=VOTERS.without(1), voters_end=2)
+    raft.step(Logged(gone), 9.3, 0.0)
+    raft.step(Asked(8, fetches(gone)), 9.4, 0.0)
+    assert raft.high_watermark == 1
+    done = raft.step(Asked(9, fetches(gone, who=THIRD)), 9.5, 0.0)
+    assert told(done)[0] == (7, 0)
+    assert raft.leadership is None
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (remove(cluster_id="another"), ErrorCode.INCONSISTENT_CLUSTER_ID),
+        (remove(ReplicaKey(3)), ErrorCode.INVALID_REQUEST),
+        (remove(ReplicaKey(-1, UUID(int=3))), ErrorCode.INVALID_REQUEST),
+        (remove(FOURTH), ErrorCode.VOTER_NOT_FOUND),
+        (remove(ReplicaKey(3, UUID(int=9))), ErrorCode.VOTER_NOT_FOUND),
+        (add(THIRD), ErrorCode.DUPLICATE_VOTER),
+        (UpdateRaftVoterRequest(None, 1, *FOURTH), ErrorCode.VOTER_NOT_FOUND),
+    ],
+)
+def test_what_cannot_be_is_refused_with_kafka_s_errors(request_: Any, code: ErrorCode) -> None:
+    done = asks(committing(), request_)
+    assert (written(done), told(done)) == ([], [(7, code)])
+
+
+def test_voters_that_are_fixed_and_the_last_one_stay() -> None:
+    assert told(asks(committing(FIRST._replace(kraft_version=0)), remove())) == [(7, ErrorCode.UNSUPPORTED_VERSION)]
+    raft = committing()
+    alone = FIRST._replace(voters=VOTERS.without(2).without(3))
+    raft.step(Logged(alone), 9.15, 0.0)
+    assert told(asks(raft, remove(ME))) == [(7, ErrorCode.VOTER_NOT_FOUND)]
+
+
+# who comes
+
+
+def asked(raft: Raft, request: AddRaftVoterRequest) -> int:
+    """The number of the question to who is to come."""
+    done = asks(raft, request)
+    (number,) = [wish.number for wish in done if isinstance(wish, Send) and wish.to == 4]
+    assert (written(done), told(done)) == ([], [])
+    return number
+
+
+def able(first: int = 0, last: int = 1) -> ApiVersionsResponse:
+    return ApiVersionsResponse(supported_features=[SupportedFeatureKey("kraft.version", first, last)])
+
+
+def copying(log: LogShape = FIRST) -> Raft:
+    """A leader whose log node 4 has copied."""
+    raft = committing()
+    raft.step(Asked(2, fetches(log, who=FOURTH)), 9.15, 0.0)
+    return raft
+
+
+def test_who_has_the_log_and_goes_by_the_same_rules_comes_to_vote() -> None:
+    raft = copying()
+    number = asked(raft, add())
+    assert told(asks(raft, remove())) == [(7, ErrorCode.REQUEST_TIMED_OUT)], "one change at a time"
+    assert written(raft.step(Answered(4, number, able()), 9.3, 0.0)) == [{1, 2, 3, 4}]
+
+
+@pytest.mark.parametrize("response", [able(0, 0), able(2, 3), ApiVersionsResponse()])
+def test_who_goes_by_other_rules_does_not_come_to_vote(response: ApiVersionsResponse) -> None:
+    raft = copying()
+    done = raft.step(Answered(4, asked(raft, add()), response), 9.3, 0.0)
+    assert (written(done), told(done)) == ([], [(7, ErrorCode.INVALID_REQUEST)])
+
+
+@pytest.mark.parametrize("made", [committing, lambda: copying(LogShape(0, 0, ()))], ids=["never", "not all"])
+def test_who_has_not_copied_the_log_does_not_come_to_vote(made: Callable[[], Raft]) -> None:
+    raft = made()
+    done = raft.step(Answered(4, asked(raft, add()), able()), 9.3, 0.0)
+    assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
+
+
+@pytest.mark.parametrize("answer", ["lost", "refused", "late"])
+def test_who_does_not_say_what_it_can_does_not_come_to_vote(answer: str) -> None:
+    raft = copying()
+    number = asked(raft, add())
+    events: dict[str, tuple[Any, float]] = {
+        "lost": (Lost(4, number), 9.3),
+        "refused": (Answered(4, number, ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION)), 9.3),
+        "late": (Passed(), 10.2),
+    }
+    event, now = events[answer]
+    done = raft.step(event, now, 0.0)
+    assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
+    assert raft.change is None
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_who_asked_for_a_voter_waits_for_the_others_only_where_it_says_so(waits: bool) -> None:
+    raft = copying()
+    raft.step(Answered(4, asked(raft, add(ack_when_committed=waits)), able()), 9.3, 0.0)
+    four = FIRST._replace(end=2, durable=2, voters=VOTERS, voters_end=2)
+    assert told(raft.step(Logged(four), 9.4, 0.0)) == ([] if waits else [(7, 0)])
