@@ -427,10 +427,8 @@ def test_who_waits_for_a_leader_that_goes_is_told_at_once_who_leads() -> None:
 
 def test_a_leader_hears_of_too_few_for_too_long_and_gives_up() -> None:
     raft = leading()
-    raft.step(Passed(), 11.9, 0.0)
-    assert raft.state is State.LEADER
-    raft.step(Passed(), 12.0, 0.0)
-    assert raft.state is State.RESIGNED
+    assert state_after(raft, Passed(), 11.9) is State.LEADER
+    assert state_after(raft, Passed(), 12.0) is State.RESIGNED
 
 
 @pytest.mark.parametrize(("position", "code"), [(0, 0), (-1, ErrorCode.POSITION_OUT_OF_RANGE)])
@@ -438,6 +436,6 @@ def test_a_piece_of_a_snapshot_is_there_from_its_beginning(position: int, code: 
     request = wire.snapshot_request("cluster", OTHER, 1, SnapshotId(8, 1), position, 100)
     (wish,) = [each for each in leading().step(Asked(1, request), 9.1, 0.0) if not isinstance(each, Send)]
     assert isinstance(wish, Answer if code else AnswerPiece)
-    partition = wire.only(wish.response)  # type: ignore[union-attr]
+    partition = wire.only(wish.response)
     assert partition is not None
     assert partition.error_code == code
