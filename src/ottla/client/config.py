@@ -6,7 +6,7 @@ is refused in so many words rather than ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Annotated, Any, Literal, TypeVar
 
 from ottla.client.authentication.references import resolved
@@ -130,12 +130,23 @@ def read_client_settings(
     given = [*(settings or {}), *keywords]
     for text in map(str, given):
         refuse_not_yet(text.replace("_", "."), {**COMMON_NOT_YET, **not_yet}, known)
-        if text.replace("_", ".") not in known and (better := advice(text, known)) is not None:
-            raise ConfigError(f"unknown setting {text!r}: {better}")
+        if text.replace("_", ".") not in known:
+            refuse_anothers(text, known)
     config = read_settings(cls, settings, **keywords)
     assert isinstance(config, CommonConfig)
     check_security(config, {str(name).replace(".", "_") for name in given})
     return config
+
+
+def refuse_anothers(name: str, known: Set[str]) -> None:
+    """ConfigError for a setting of another client, of ours or of somebody else's, that says what becomes of it here."""
+    from ottla.client.takers import FACES, names_of, taken_elsewhere
+
+    face = next(face for face in FACES if names_of(face) == known)
+    if (elsewhere := taken_elsewhere(name, face)) is not None:
+        raise ConfigError(elsewhere)
+    if (better := advice(name, known)) is not None:
+        raise ConfigError(f"unknown setting {name!r}: {better}")
 
 
 def shared_by_all(settings: Mapping[str, Any]) -> dict[str, Any]:

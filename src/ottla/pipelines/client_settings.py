@@ -8,24 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
-from ottla.client.synonyms import UNDERSTOOD, advice
-from ottla.config import options_of, unknown
-
-Face = Literal["admin", "consumer", "producer"]
-FACES: tuple[Face, ...] = ("admin", "consumer", "producer")
-
-
-@cache
-def names_of(face: Face) -> frozenset[str]:
-    """The dotted names that such a client knows."""
-    from ottla.client.admin.config import AdminConfig
-    from ottla.client.consumer.config import ConsumerConfig
-    from ottla.client.producer.config import ProducerConfig
-
-    config = {"admin": AdminConfig, "consumer": ConsumerConfig, "producer": ProducerConfig}[face]
-    return frozenset(option.name for option in options_of(config))
+from ottla.client.synonyms import advice
+from ottla.client.takers import FACES, Face, names_of, taken_elsewhere, takers
+from ottla.config import unknown
 
 
 @cache
@@ -43,26 +30,14 @@ def meant_for(face: Face, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if face in takers(name) or not takers(name)}
 
 
-def takers(name: str) -> list[Face]:
-    """Who knows a setting, under Kafka's name or librdkafka's."""
-    dotted = name.replace("_", ".")
-    return [face for face in FACES if UNDERSTOOD.get(dotted, dotted) in names_of(face)]
-
-
 def mistake_in(name: str, face: Face | None = None) -> str | None:
     """What is wrong with a name, where it is there for this client, or for any; None where nothing is."""
     dotted = name.replace("_", ".")
     who = takers(name)
     if any(dotted == one or dotted.startswith(f"{one}.") for one in promised()) or (who and face in (None, *who)):
         return None
-    if who:
-        return (
-            f"{name} is for {' or '.join(map(with_article, who))}, and this is {with_article(str(face))}; leave it out"
-        )
+    if face is not None and (elsewhere := taken_elsewhere(name, face)) is not None:
+        return elsewhere
     known = frozenset().union(*map(names_of, FACES if face is None else (face,)))
     better = advice(name, known)
     return unknown("setting", name, known) if better is None else f"unknown setting {name!r}: {better}"
-
-
-def with_article(face: str) -> str:
-    return f"an {face}" if face == "admin" else f"a {face}"

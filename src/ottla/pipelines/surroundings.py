@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ottla.client.config import shared_by_all
+from ottla.client.takers import Face
 from ottla.errors import ConfigError
-from ottla.pipelines.client_settings import Face, meant_for
+from ottla.pipelines.client_settings import meant_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

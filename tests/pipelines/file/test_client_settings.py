@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.pipelines.client_settings import Face, meant_for, mistake_in
+from ottla.client.takers import Face
+from ottla.pipelines.client_settings import meant_for, mistake_in
 from tests.pipelines.file.files import mistakes, pipeline
 
 ALL = {"default.api.timeout.ms": 1, "linger.ms": 2, "fetch.min.bytes": 3, "ssl.ca.location": "ca.pem", "linger.mss": 4}

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
+from ottla.client.takers import Face
 from ottla.errors import ConfigError
 from ottla.extras import extra
-from ottla.pipelines.client_settings import Face, mistake_in
+from ottla.pipelines.client_settings import mistake_in
 from ottla.pipelines.file.connects_names import as_pipeline, class_of
 from ottla.pipelines.file.document import Document, Path, read_document
 from ottla.pipelines.place import Mistake, PipelineFileError, Place

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from ottla.client.consumer import Consumer
 from ottla.client.consumer.record import ConsumerRecord
 from ottla.client.producer import Producer
+from ottla.client.takers import Face
 from ottla.errors import ConfigError
 from ottla.model import TopicPartition
-from ottla.pipelines.client_settings import Face
 from ottla.pipelines.file.reading import Read
 from ottla.pipelines.manager.build import surroundings_of
 from ottla.pipelines.manager.home import Home
