@@ -129,7 +129,9 @@ def filler_takes_the_rest(filler: Path) -> None:
             file.write(bytes(4096))
 
 
-def test_a_broker_that_was_killed_on_a_full_disk_starts_reads_deletes_and_makes_room(small_disk: Path) -> None:
+def test_a_broker_that_was_killed_on_a_full_disk_starts_reads_deletes_and_makes_room(
+    small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     data, filler = small_disk / "data", small_disk / "filler"
     broker = Broker(data, process=True).start()
     with Wire(broker.bootstrap_servers) as wire:
@@ -144,6 +146,9 @@ def test_a_broker_that_was_killed_on_a_full_disk_starts_reads_deletes_and_makes_
     os.kill(broker.pid, signal.SIGKILL)
     broker.close()
     with Broker(data, log_retention_check_interval_ms=100) as again, Wire(again.bootstrap_servers) as wire:
+        assert [message for message in caplog.messages if "the disk of" in message] == [
+            f"the disk of {data} is full: make room, and try again; what is there is served, and topics can be deleted"
+        ]
         assert values(wire.fetch("t", partition_max_bytes=8 * MEGABYTE)) == [b"x" * 100_000] * 3
         deadline = time.monotonic() + 30
         while wire.fetch("old").error_code != ErrorCode.OFFSET_OUT_OF_RANGE:

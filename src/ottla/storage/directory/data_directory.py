@@ -28,7 +28,7 @@ from ottla.storage.directory.lost_directories import LostDirectories, identity_o
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import WITHOUT, OffsetCheckpoints
 from ottla.storage.directory.owner import says_whose
-from ottla.storage.directory.room import ensure_room
+from ottla.storage.directory.room import ensure_room, want
 from ottla.storage.directory.unusable import UnusableError
 from ottla.storage.directory.whole_state import ensure_whole
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
@@ -96,6 +96,7 @@ class DataDirectory:
         try:
             directory = cls(path, lock, identity_of(path, node_id, cluster_id))
             directory._read_last_run()
+            directory._tell_of_a_full_disk()
         except OSError as error:
             lock.release()
             raise UnusableError(path, error) from error
@@ -103,6 +104,11 @@ class DataDirectory:
             lock.release()
             raise
         return directory
+
+    def _tell_of_a_full_disk(self) -> None:
+        """It keeps no broker from starting: what is there can be read and deleted."""
+        if (why := want(self.path, 1)) is not None:
+            LOG.error("the disk of %s %s; what is there is served, and topics can be deleted", self.path, why)
 
     def ensure_in_place(self, partition: TopicPartition) -> None:
         """OttlaError where the directory, or the log of this partition, was removed or replaced under a running broker."""
