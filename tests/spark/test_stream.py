@@ -58,6 +58,7 @@ def test_what_is_available_now_is_read_in_limited_steps(topics: Topics, tmp_path
     ]
     last = query.recentProgress[-1].sources[0]
     assert json.loads(last.endOffset)[topic] == json.loads(last.latestOffset or "{}")[topic] == {"0": 6, "1": 6}
+    assert "PythonMicroBatchStream" in last.description  # Spark asks no Python code for it, as docs/spark.md says
 
 
 def test_a_restarted_query_goes_on_where_it_was(topics: Topics, tmp_path: Path) -> None:
