@@ -1,6 +1,6 @@
 """README for who has nothing but what its text names: the blocks in an environment that has just been made.
 
-Needs the network, for pip; what needs Spark runs in `tests/spark/test_readme.py`, beside a Spark that is there.
+Needs the network, for pip; what needs Spark, which takes long to install, is in `test_spark_readme.py`.
 """
 
 from __future__ import annotations

@@ -10,12 +10,16 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 import tomllib
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from types import TracebackType
+
+from packaging.requirements import Requirement
 
 from ottla.free_ports import free_port
 
@@ -122,3 +126,30 @@ def extras() -> set[str]:
     """The names of Ottla's extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return set(project["optional-dependencies"])
+
+
+def environment(folder: Path, extras: str) -> Path:
+    """A Python with Ottla and what these extras of it bring and nothing else, by links to the packages that are here."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    for package in brought(extras):
+        for name in {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}:
+            if not (site / name).is_symlink():
+                (site / name).symlink_to(str(package.locate_file(name)))
+    return folder / "bin" / "python"
+
+
+def brought(extras: str) -> list[Distribution]:
+    """Ottla with some extras, and all that these need."""
+    found: list[Distribution] = []
+    waiting, seen = [("ottla", extra) for extra in extras.split(",")], set[tuple[str, str]]()
+    while waiting:
+        name, extra = waiting.pop()
+        if (name, extra) in seen:
+            continue
+        seen.add((name, extra))
+        found.append(distribution(name))
+        for needed in map(Requirement, found[-1].requires or ()):
+            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                waiting += [(needed.name, each) for each in ("", *needed.extras)]
+    return found
