@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from ottla.errors import KafkaError
 from ottla.model import TopicPartition
+from ottla.storage.directory import high_watermarks
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -175,4 +179,21 @@ def test_a_topic_made_again_does_not_inherit_the_watermark_of_the_one_before(tmp
     directory.begin_anew([FLIGHTS])
     assert (tmp_path / NAME).read_text() == "0\n0\n"
     assert directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW, replicated=True).high_watermark == 0
+    directory.close()
+
+
+def test_what_could_not_be_forgotten_for_a_topic_made_again_is_forgotten_when_that_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    directory = opened(tmp_path)
+    append(directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW), b"a", b"b")
+    writing = directory.checkpointing_high_watermarks()
+    assert writing is not None
+    writing()
+    directory.delete_log(FLIGHTS)
+    broken = mock.patch.object(high_watermarks, "write_offsets", side_effect=OSError(errno.EIO, "broken"))
+    with broken, pytest.raises(KafkaError, match="cannot write"):
+        directory.begin_anew([FLIGHTS])
+    directory.begin_anew([FLIGHTS])
+    assert (tmp_path / NAME).read_text() == "0\n0\n"
     directory.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ from ottla.records.batch import iter_headers
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, encode_end_marker
 from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.files import checkpoint, durable
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
@@ -343,8 +345,12 @@ def test_a_kill_after_the_cut_and_other_batches_leaves_those(tmp_path: Path) -> 
             must_be_a_part_of(log, before, tmp_path)
 
 
-def test_a_cut_lowers_what_the_checkpoints_say_before_it_begins(tmp_path: Path) -> None:
-    directory = DataDirectory.open(tmp_path, node_id=1)
+CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint", "cleaner-offset-checkpoint")
+
+
+def checkpointed(path: Path) -> tuple[DataDirectory, Log]:
+    """A log of two batches, of nine records and of one, of which every checkpoint tells all."""
+    directory = DataDirectory.open(path, node_id=1)
     log = directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW, replicated=True)
     append(log, *[b"x"] * 9)
     append(log, b"y")
@@ -354,9 +360,31 @@ def test_a_cut_lowers_what_the_checkpoints_say_before_it_begins(tmp_path: Path) 
     writing = directory.checkpointing_high_watermarks()
     assert writing is not None
     writing()
-    directory.cleaner_offsets[FLIGHTS] = 10
+    directory.note_cleaned(FLIGHTS, 10)()
+    return directory, log
+
+
+def test_a_cut_lowers_what_the_checkpoints_say_before_it_begins(tmp_path: Path) -> None:
+    directory, log = checkpointed(tmp_path)
     log.truncate_to(9, now_ms=NOW)
-    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint", "cleaner-offset-checkpoint"):
+    for name in CHECKPOINTS:
+        assert (tmp_path / name).read_text() == "0\n1\nflights 0 9\n"
+    directory.close(clean=False)
+
+
+@pytest.mark.parametrize("broken", CHECKPOINTS)
+def test_a_cut_that_is_tried_again_lowers_what_could_not_be_written_before(tmp_path: Path, broken: str) -> None:
+    directory, log = checkpointed(tmp_path)
+
+    def replace_file(path: Path, text: str, *, sync: bool = True) -> None:
+        if path.name == broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        durable.replace_file(path, text, sync=sync)
+
+    with mock.patch.object(checkpoint, "replace_file", replace_file), pytest.raises(KafkaError, match="cannot write"):
+        log.truncate_to(9, now_ms=NOW)
+    assert log.truncate_to(9, now_ms=NOW) == 9
+    for name in CHECKPOINTS:
         assert (tmp_path / name).read_text() == "0\n1\nflights 0 9\n"
     directory.close(clean=False)
 

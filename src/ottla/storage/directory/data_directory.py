@@ -418,8 +418,8 @@ class DataDirectory:
             self._checkpoints.writing()()
         self._high_watermarks.lower(partition, offset)
         if self.cleaner_offsets.get(partition, 0) > offset:
+            self.keep_cleaned({**self.cleaner_offsets, partition: offset})
             self.cleaner_offsets[partition] = offset
-            self.keep_cleaned(self.cleaner_offsets)
 
     def _write_cleaner_offsets(self, partition: TopicPartition) -> None:
         """Before the log goes: a topic of the same name must not be taken for compacted."""

@@ -6,7 +6,7 @@ So it is not forced to the disk; one that is damaged is told of and made anew, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -25,7 +25,8 @@ class HighWatermarks:
         """`path` is the data directory; OSError where it cannot be read."""
         self._path = path / HIGH_WATERMARKS
         self._offsets = read_offsets(self._path)
-        self._saved = dict(self._offsets)
+        self._saved: dict[TopicPartition, int] | None = dict(self._offsets)
+        """What the file tells; None where that is not known, as it could not be written last."""
         self._turns = 0
         self._written = 0
         self._lock = Lock()
@@ -39,18 +40,22 @@ class HighWatermarks:
 
     def lower(self, partition: TopicPartition, offset: int) -> None:
         """Before a log is cut: let the file tell of nothing from an offset on, which may soon be another's."""
-        if max(self._offsets.get(partition, 0), self._saved.get(partition, 0)) > offset:
+        known, saved = self._offsets.get(partition, 0), self._saved
+        if known > offset:
             self._offsets[partition] = offset
-            if (writing := self.writing({})) is not None:
-                writing()
+        if saved is None or max(known, saved.get(partition, 0)) > offset:
+            self._write_now()
 
-    def begin_anew(self, partitions: Iterable[TopicPartition]) -> None:
+    def begin_anew(self, partitions: Sequence[TopicPartition]) -> None:
         """Before logs are made: let the file not tell of those that had these names."""
-        stale = False
         for partition in partitions:
             self.remove(partition)
-            stale = stale or partition in self._saved
-        if stale and (writing := self.writing({})) is not None:
+        if self._saved is None or not self._saved.keys().isdisjoint(partitions):
+            self._write_now()
+
+    def _write_now(self) -> None:
+        writing = self.writing({})
+        if writing is not None:
             writing()
 
     def writing(self, logs: Mapping[TopicPartition, Log]) -> Callable[[], None] | None:
@@ -74,5 +79,5 @@ class HighWatermarks:
         try:
             write_offsets(self._path, offsets, sync=False)
         except OSError as error:
-            self._saved = {}
+            self._saved = None
             raise storage_error(f"cannot write {self._path}", error) from error

@@ -38,6 +38,8 @@ class OffsetCheckpoints:
         """What was written last of where logs begin."""
         self._turns = 0
         self._written = 0
+        self._behind = False
+        """Whether the files may tell of more than is known here, as they could not be written last."""
         self._lock = Lock()
 
     def note(self, partition: TopicPartition, log: Log) -> None:
@@ -80,8 +82,8 @@ class OffsetCheckpoints:
         self.start_offsets.pop(partition, None)
 
     def lower(self, partition: TopicPartition, offset: int) -> bool:
-        """Tell of nothing from an offset on; whether anything was told of it."""
-        told = False
+        """Tell of nothing from an offset on; whether the files may tell of any of it."""
+        told = self._behind
         for offsets in (self.recovery_points, self.start_offsets):
             if offsets.get(partition, 0) > offset:
                 offsets[partition], told = offset, True
@@ -113,8 +115,9 @@ class OffsetCheckpoints:
                         self._starts = starts
                     write_offsets(self._path / RECOVERY_POINTS, points)
                 except OSError as error:
+                    self._behind = True
                     raise storage_error(f"cannot write checkpoints in {self._path}", error) from error
-                self._written = turn
+                self._written, self._behind = turn, False
 
         return write
 
