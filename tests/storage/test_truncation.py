@@ -244,14 +244,14 @@ class Killed(BaseException):
 
 
 @contextmanager
-def killed_before(number: int) -> Iterator[list[str]]:
-    """Let a process die before its operation of that number on files."""
+def killed_before(number: int, end: Callable[[], BaseException] = Killed) -> Iterator[list[str]]:
+    """Let a process die before its operation of that number on files, or have it and all that follow fail."""
     done: list[str] = []
 
     def dying(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def operation(*arguments: Any, **more: Any) -> Any:
             if len(done) == number:
-                raise Killed
+                raise end()
             if name != "open" or arguments[1] & os.O_CREAT:
                 done.append(name)
             return real(*arguments, **more)
@@ -313,6 +313,32 @@ def test_a_kill_between_any_two_steps_of_a_cut_leaves_a_part_of_the_log(tmp_path
         ends.append(log.end_offset)
     assert ends == sorted(ends, reverse=True)
     assert ends[0] > cut >= ends[-1] > cut - 3
+
+
+@pytest.mark.parametrize("cut", [0, 21, 45, None])
+def test_a_cut_that_failed_at_any_step_is_whole_when_it_is_tried_again(tmp_path: Path, cut: int | None) -> None:
+    for number in range(100):
+        log = eventful(open_log(tmp_path / str(number) / "t-0", SMALL, committed=0))
+        log.advance_high_watermark(log.end_offset)
+        log.flush()
+        offset = log.bases[-2] if cut is None else cut
+        with killed_before(number, lambda: OSError(errno.EIO, os.strerror(errno.EIO))):
+            try:
+                log.truncate_to(offset, now_ms=NOW)
+                over = True
+            except KafkaError:
+                over = False
+        assert log.high_watermark <= log.end_offset
+        assert log.truncate_to(offset, now_ms=NOW) == log.end_offset <= offset
+        expected = fresh(tmp_path / f"{number}", everything(log))
+        for each in (log, expected):
+            each.advance_high_watermark(log.end_offset)
+        assert (log.size_bytes, log.epochs.entries) == (expected.size_bytes, expected.epochs.entries)
+        assert producers_of(log) == producers_of(expected)
+        assert log.read_committed(0, 1 << 30)[1] == expected.read_committed(0, 1 << 30)[1]
+        if over:
+            return
+    raise AssertionError("the cut never succeeded")
 
 
 def test_a_kill_between_any_two_steps_of_a_new_beginning_leaves_a_part_of_the_log(tmp_path: Path) -> None:

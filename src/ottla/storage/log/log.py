@@ -358,10 +358,12 @@ class Log(LogEnd):
         self.producers_in_doubt = False
 
     def drop_last(self) -> None:
-        """Know no more of the last segment, whose file is gone: the log ends where it began."""
+        """Know no more of the last segment, whose file is gone: the log ends where it began, whether what else is to be cut can be or not."""
         (gone,) = self._list.remove_from(len(self.segments) - 1)
         self.end_offset = min(self.end_offset, gone.base_offset)
         self.size_bytes -= gone.size
+        high_watermark.forget_from(self, self.end_offset)
+        self.producers_in_doubt = True
         if self.segments:
             self.segments[-1].below = INT64_MAX
 

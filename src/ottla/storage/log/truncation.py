@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def truncate_to(log: Log, offset: int, now_ms: int) -> int:
     """What `Log.truncate_to` does."""
-    if offset >= log.end_offset:
+    if offset >= log.end_offset and not log.producers_in_doubt:  # as after a cut that failed on its way
         log.epochs.truncate_from(log.end_offset)  # one may have begun, and have no batch yet
         return log.end_offset
     if offset < log.bases[0]:
@@ -97,7 +97,7 @@ def cut_point(segment: Segment, offset: int) -> tuple[int, int]:
 
 def drop_behind(log: Log, offset: int) -> None:
     """Delete the segments that begin behind an offset, the last first: what is left is whole at any time."""
-    dropped = False
+    dropped = log.producers_in_doubt  # by a cut that failed on its way, of which the folder may not know yet
     while log.segments and log.segments[-1].base_offset > offset:
         segment = log.segments[-1]
         segment.retire()
