@@ -326,6 +326,20 @@ def test_what_follows_a_log_that_was_cut_between_two_segments_may_begin_later(tm
         assert not opened(tmp_path)[1].segments[1].ground.gone
 
 
+def test_a_cut_that_a_full_disk_does_not_let_note_looks_like_no_damage(tmp_path: Path) -> None:
+    directory, log = opened(tmp_path)
+    for _ in range(6):
+        append(log, b"a")
+    log.flush()
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with mock.patch.object(succession, "write_all", side_effect=full):
+        log.truncate_to(3, now_ms=NOW)
+    log.begin_segment(NOW, 9)
+    append(log, b"behind")
+    assert not missing_segments(log.directory)
+    directory.close(clean=False)
+
+
 def test_of_a_segment_that_a_cleaning_replaces_during_a_flush_nothing_is_noted(tmp_path: Path) -> None:
     """Its file's name may be that of the other by then."""
     _, log = opened(tmp_path)

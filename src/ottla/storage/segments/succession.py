@@ -25,7 +25,7 @@ from threading import Lock
 from typing import NamedTuple
 from zlib import crc32
 
-from ottla.storage.files.durable import replace_file
+from ottla.storage.files.durable import replace_file, sync_path
 from ottla.storage.files.open_file import write_all
 from ottla.storage.files.whole_file import read_whole
 from ottla.storage.segments.log_folder import LOG_NAME
@@ -112,23 +112,29 @@ def note(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None
 
     Where the disk does not take them nothing is noted.
     """
+    try:
+        add(directory, rows, keep)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            path = directory / FILE_NAME
+            LOG.warning("%s cannot be written, so a segment that goes will not be missed: %s", path, error.strerror)
+
+
+def add(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None) -> None:
+    """The same; OSError where the disk does not take them."""
     path = directory / FILE_NAME
     data = "".join(map(line_of, rows)).encode()
     if not data:
         return
-    try:
-        with WRITING:
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
-            try:
-                size = os.fstat(fd).st_size
-                write_all(fd, memoryview(data), size)
-            finally:
-                os.close(fd)
-            if keep is not None and size > KEPT_BYTES and size > 2 * ROW_BYTES * len(kept := set(keep)):
-                replace_file(path, "".join(map(line_of, needed(read(directory), kept))), sync=False)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            LOG.warning("%s cannot be written, so a segment that goes will not be missed: %s", path, error.strerror)
+    with WRITING:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+        try:
+            size = os.fstat(fd).st_size
+            write_all(fd, memoryview(data), size)
+        finally:
+            os.close(fd)
+        if keep is not None and size > KEPT_BYTES and size > 2 * ROW_BYTES * len(kept := set(keep)):
+            replace_file(path, "".join(map(line_of, needed(read(directory), kept))), sync=False)
 
 
 def needed(rows: Mapping[int, Row], kept: Container[int]) -> list[Row]:
@@ -140,13 +146,15 @@ def needed(rows: Mapping[int, Row], kept: Container[int]) -> list[Row]:
 def note_nothing(directory: Path, base_offset: int) -> None:
     """Before others follow a segment than those that were noted; it is on the disk when this returns."""
     path = directory / FILE_NAME
-    if path.exists():
-        note(directory, [Row(base_offset, NOTHING, 0, 0, 0)])
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+    if not path.exists():
+        return
+    try:
+        add(directory, [Row(base_offset, NOTHING, 0, 0, 0)])
+    except OSError:
+        path.unlink(missing_ok=True)  # Of a full disk, too: to know nothing is better than to know what is not so.
+        sync_path(directory)
+    else:
+        sync_path(path)
 
 
 def line_of(row: Row) -> str:
