@@ -204,11 +204,11 @@ NAMED: list[Message] = [
     ConfigRecord(16, "m", "interval.ms", "4"),
     ConfigRecord(64, "other", "x", "5"),
     AccessControlEntryRecord(OTHER, 2, "t", 3, "User:a", "*", 3, 3),
-    ClientQuotaRecord([EntityData("user", "a"), EntityData("client-id", None)], "request_percentage", 6.0),
+    ClientQuotaRecord([EntityData("client-id", None), EntityData("user", "a")], "request_percentage", 6.0),
     UserScramCredentialRecord("a", 1, b"salt", b"stored", b"server", 4096),
     DelegationTokenRecord("User:a", "User:b", ["User:c"], 1, 3, 2, "token"),
     ForeignRecord(b"\x01\x29\x00\x00"),
-    ProducerIdsRecord(7, 12, 3000),
+    ProducerIdsRecord(next_producer_id=3000),
 ]
 
 
@@ -222,6 +222,11 @@ def test_whatever_has_a_name_is_in_a_snapshot(records: list[Message]) -> None:
     machine = image(*records)
     again = image(*(decode_record(encode_record(record)) for record in machine.records()))
     assert kept(again) == kept(machine)
+
+
+def test_whatever_has_a_name_is_kept_as_it_was_told() -> None:
+    records = list(image(*NAMED).records())
+    assert [record for record in NAMED if record not in records] == []
 
 
 def test_the_version_of_the_topics_grows_with_each_change_of_them() -> None:

@@ -26,6 +26,7 @@ from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
 from ottla.protocol.messages.delete_topics import DeleteTopicState
+from ottla.protocol.schema import ZERO_UUID
 from tests.coordination.transcript import run
 
 
@@ -147,6 +148,12 @@ def test_looking_only_writes_nothing() -> None:
         create t partitions=1 dry=1 → reply t ok
     """)
     assert not machine.topics
+
+
+def test_what_is_only_looked_at_has_no_id_yet() -> None:
+    for command, topic_id in (("create t dry=1", ZERO_UUID), ("create t", id_of("t"))):
+        (reply,) = ClusterMetadata().decide(event_of(command), 0.0).replies
+        assert [result.topic_id for result in reply.message] == [topic_id]
 
 
 def test_one_refused_topic_leaves_the_others_alone() -> None:
