@@ -315,6 +315,33 @@ def test_a_kill_between_any_two_steps_of_a_cut_leaves_a_part_of_the_log(tmp_path
     assert ends[0] > cut >= ends[-1] > cut - 3
 
 
+def fails() -> OSError:
+    return OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_new_beginning_that_failed_at_any_step_is_one_when_it_is_tried_again(tmp_path: Path) -> None:
+    for number in range(100):
+        log = eventful(open_log(tmp_path / str(number) / "t-0", SMALL, committed=0))
+        log.advance_high_watermark(log.end_offset)
+        log.flush()
+        with killed_before(number, fails):
+            try:
+                log.truncate_fully_and_start_at(1000, now_ms=NOW)
+                over = True
+            except KafkaError:
+                over = False
+        if log.closed:  # without a segment it is opened anew
+            log = open_log(log.directory, SMALL, committed=0)
+        assert log.high_watermark <= log.end_offset
+        log.truncate_fully_and_start_at(1000, now_ms=NOW)
+        assert (log.start_offset, log.end_offset, log.high_watermark, log.bases) == (1000, 1000, 1000, [1000])
+        assert (log.size_bytes, producers_of(log)[1], log.epochs.entries, log.unreplicated) == (0, {}, [], {})
+        assert not log.producers.entries
+        if over:
+            return
+    raise AssertionError("it never succeeded")
+
+
 @pytest.mark.parametrize("cut", [0, 21, 45, None])
 def test_a_cut_that_failed_at_any_step_is_whole_when_it_is_tried_again(tmp_path: Path, cut: int | None) -> None:
     for number in range(100):
@@ -322,7 +349,7 @@ def test_a_cut_that_failed_at_any_step_is_whole_when_it_is_tried_again(tmp_path:
         log.advance_high_watermark(log.end_offset)
         log.flush()
         offset = log.bases[-2] if cut is None else cut
-        with killed_before(number, lambda: OSError(errno.EIO, os.strerror(errno.EIO))):
+        with killed_before(number, fails):
             try:
                 log.truncate_to(offset, now_ms=NOW)
                 over = True
