@@ -22,6 +22,7 @@ from ottla.records.end_marker import EndMarker, encode_end_marker
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.files import checkpoint, durable
 from ottla.storage.log import Log
+from ottla.storage.log import log as log_module
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
@@ -366,6 +367,34 @@ def test_a_cut_that_failed_at_any_step_is_whole_when_it_is_tried_again(tmp_path:
         if over:
             return
     raise AssertionError("the cut never succeeded")
+
+
+def test_what_a_leader_sends_behind_a_cut_that_failed_at_its_last_steps_is_taken_as_behind_one_that_did_not(
+    tmp_path: Path,
+) -> None:
+    failed = 0
+    for number in range(100):
+        log = eventful(open_log(tmp_path / str(number) / "t-0", SMALL, committed=0))
+        offset = log.bases[-2]
+        with killed_before(number, fails):
+            try:
+                log.truncate_to(offset, now_ms=NOW)
+                break
+            except KafkaError:
+                pass
+        if log.end_offset > offset:
+            continue  # The leader tells again where the logs part.
+        leader = fresh(tmp_path / f"{number}", everything(log))
+        more = produced(1, 40, 2, transactional=True)
+        leader.append(more, leader_epoch=leader.epochs.latest(), now_ms=NOW, origin=Origin.COORDINATOR)
+        with mock.patch.object(log_module, "sync_path", side_effect=log_module.sync_path) as forced:
+            log.append_as_is(everything(leader)[log.size_bytes :], leader_epoch=9, now_ms=NOW)
+        forced.assert_called_with(log.directory)
+        assert everything(log) == everything(leader)
+        assert producers_of(log) == producers_of(leader)
+        assert log.epochs.entries == leader.epochs.entries
+        failed += 1
+    assert failed
 
 
 def test_a_kill_between_any_two_steps_of_a_new_beginning_leaves_a_part_of_the_log(tmp_path: Path) -> None:

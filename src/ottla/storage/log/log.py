@@ -353,6 +353,8 @@ class Log(LogEnd):
     def restore_producers(self, now_ms: int) -> None:
         """Find in the log what its producers are at; what was written down of a later end goes."""
         self._snapshots.go_back(self.end_offset)
+        if self._durability.entries_changed:
+            sync_path(self.directory)  # What a cut has dropped must not come back behind what is appended from now on.
         found = recover_producers(self.directory, self.segments, self.end_offset, now_ms)
         self.producers, self._snapshots.latest = found.state, found.latest
         self.producers_in_doubt = False
@@ -363,9 +365,10 @@ class Log(LogEnd):
         self.end_offset = min(self.end_offset, gone.base_offset)
         self.size_bytes -= gone.size
         high_watermark.forget_from(self, self.end_offset)
-        self.producers_in_doubt = True
+        self.producers_in_doubt = self._durability.entries_changed = True
         if self.segments:
             self.segments[-1].below = INT64_MAX
+        self.epochs.truncate_from(self.end_offset)
 
     def begin_at(self, offset: int) -> None:
         """Have a first segment, where there is none any more."""
