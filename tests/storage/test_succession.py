@@ -271,6 +271,13 @@ def test_a_note_of_which_all_is_needed_is_not_written_anew(tmp_path: Path) -> No
     replace_file.assert_not_called()
 
 
+def test_whoever_does_not_say_what_is_kept_only_adds(tmp_path: Path) -> None:
+    for number in range(2000):
+        note(tmp_path, [Row(number, number + 1, 10**8, number, 10**8)])
+    assert (tmp_path / FILE_NAME).stat().st_size > succession.KEPT_BYTES
+    assert len(read(tmp_path)) == 2000
+
+
 def test_whoever_notes_leaves_no_file_open(tmp_path: Path) -> None:
     note(tmp_path, [Row(0, 2, 10, 20, 30)])
     before = os.listdir("/dev/fd")

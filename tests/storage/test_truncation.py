@@ -387,7 +387,7 @@ def test_what_a_leader_sends_behind_a_cut_that_failed_at_its_last_steps_is_taken
         leader = fresh(tmp_path / f"{number}", everything(log))
         more = produced(1, 40, 2, transactional=True)
         leader.append(more, leader_epoch=leader.epochs.latest(), now_ms=NOW, origin=Origin.COORDINATOR)
-        with mock.patch.object(log_module, "sync_path", side_effect=log_module.sync_path) as forced:
+        with mock.patch.object(log_module, "sync_path", side_effect=durable.sync_path) as forced:
             log.append_as_is(everything(leader)[log.size_bytes :], leader_epoch=9, now_ms=NOW)
         forced.assert_called_with(log.directory)
         assert everything(log) == everything(leader)
