@@ -7,7 +7,9 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import socket
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -179,19 +181,19 @@ def test_a_folder_in_the_place_of_a_file_of_the_log_costs_that_partition_until_i
     assert served(copy) == ALL
 
 
+@pytest.mark.parametrize("what", ["a folder", "a pipe", "a socket", "a device"])
 @pytest.mark.parametrize("kind", [".index", ".timeindex"])
-def test_a_folder_in_the_place_of_an_index_costs_nothing_but_a_sentence(
-    directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str
+def test_what_is_no_file_in_the_place_of_an_index_costs_nothing_but_a_sentence(
+    directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str, what: str
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
     index = copy / "t-0" / f"{0:020d}{kind}"
-    index.unlink(missing_ok=True)
-    index.mkdir()
+    in_the_place_of(index, what)
     for _ in range(2):
         caplog.clear()
         assert served(copy) == ALL
         assert (copy / ".kafka_cleanshutdown").exists()
-        assert [str(index) in message for message in caplog.messages if "is a folder" in message] in ([True], [])
+        assert [str(index) in message for message in caplog.messages if f"is {what}" in message] in ([True], [])
     assert main(["log", "repair", str(copy), "--topic-partition", "t-0", "--execute"]) == 0
     assert served(copy) == ALL
     assert index.is_file()
@@ -202,11 +204,18 @@ def in_the_place_of(path: Path, kind: str) -> None:
     path.unlink(missing_ok=True)
     if kind == "a folder":
         path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a socket":
+        with socket.socket(socket.AF_UNIX) as bound, chdir(path.parent):  # whose names are short
+            bound.bind(path.name)
+    elif kind == "a device":
+        path.symlink_to("/dev/zero")
     else:
         path.symlink_to(path.name)
 
 
-@pytest.mark.parametrize("kind", ["a folder", "a link that leads nowhere"])
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a link that leads nowhere"])
 @pytest.mark.parametrize(
     "name", ["leader-epoch-checkpoint", f"{0:020d}.log", f"{0:020d}.txnindex", f"{1:020d}.snapshot"]
 )
@@ -285,21 +294,50 @@ def test_a_folder_that_has_gone_is_told_by_verify_too(directory: Path, tmp_path:
     ]
 
 
-@pytest.mark.parametrize("name", ["meta.properties", "recovery-point-offset-checkpoint", ".kafka_cleanshutdown"])
-def test_a_folder_in_the_place_of_a_directory_s_own_file_is_a_sentence(
-    directory: Path, tmp_path: Path, name: str
+OWN_FILES = [
+    ".kafka_cleanshutdown",
+    ".lock",
+    "cleaner-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "meta.properties",
+    "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+]
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "socket", "device"])
+@pytest.mark.parametrize("name", OWN_FILES)
+def test_what_is_no_file_in_the_place_of_a_directory_s_own_file_is_a_sentence(
+    directory: Path, tmp_path: Path, name: str, kind: str
 ) -> None:
     copy = shutil.copytree(directory, tmp_path / "copy")
-    (copy / name).unlink(missing_ok=True)
-    (copy / name).mkdir()
+    in_the_place_of(copy / name, f"a {kind}")
     assert served(copy) == (
-        f"data directory {copy} cannot be used: {copy / name} is a folder, where a file belongs; "
-        "move that folder away or choose another directory"
+        f"data directory {copy} cannot be used: {copy / name} is a {kind}, where a file belongs; "
+        f"move that {kind} away or choose another directory"
     )
 
 
+@pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint.tmp", ".kafka_cleanshutdown.tmp"])
+def test_a_pipe_where_a_draft_is_to_be_written_costs_the_mark_of_a_clean_stop(
+    directory: Path, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    os.mkfifo(copy / name)
+    assert served(copy) == ALL
+    assert not (copy / ".kafka_cleanshutdown").exists()
+    assert any(f"it is a pipe, where a file belongs ({copy / name})" in message for message in caplog.messages)
+
+
 @pytest.mark.parametrize(
-    ("kind", "what"), [("a folder", "a folder"), ("a link to itself", "a link that leads nowhere")]
+    ("kind", "what"),
+    [
+        ("a folder", "a folder"),
+        ("a link to itself", "a link that leads nowhere"),
+        ("a pipe", "a pipe"),
+        ("a socket", "a socket"),
+        ("a device", "a device"),
+    ],
 )
 def test_what_is_no_file_in_the_place_of_the_metadata_s_log_is_a_sentence(
     directory: Path, tmp_path: Path, kind: str, what: str

@@ -91,6 +91,11 @@ def as_folder(path: Path) -> None:
     path.mkdir()
 
 
+def as_pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
 def flip(place: Place) -> None:
     path = newest(place, "*.log")
     data = bytearray(path.read_bytes())
@@ -143,11 +148,16 @@ def a_file(place: Place) -> None:
 EITHER = [
     pytest.param(lambda place: as_folder(newest(place, "*.log")), r"0\.log is a folder, where a file belongs: move it", id="a folder as segment"),
     pytest.param(lambda place: as_folder(place.data / METADATA / f"{5:020d}-{1:010d}.checkpoint"), r"checkpoint is a folder, where a file", id="a folder as snapshot"),
+    pytest.param(lambda place: as_pipe(newest(place, "*.log")), r"0\.log is a pipe, where a file belongs: move it", id="a pipe as segment"),
+    pytest.param(lambda place: as_pipe(place.data / METADATA / "leader-epoch-checkpoint"), r"leader-epoch-checkpoint is a pipe, where a file", id="a pipe as epochs"),
+    pytest.param(lambda place: as_pipe(place.data / METADATA / f"{5:020d}-{1:010d}.checkpoint"), r"checkpoint is a pipe, where a file", id="a pipe as snapshot"),
+    pytest.param(lambda place: as_pipe(place.data / "recovery-point-offset-checkpoint"), r"checkpoint is a pipe, where a file", id="a pipe as checkpoint"),
     pytest.param(flip, r"0\.log: \d+ bytes at position .* are damaged: the batch has CRC .* from a backup", id="a flipped bit"),
     pytest.param(lambda place: say(place, "node.id", "77"), "belongs to node 77, this is node .: start with node.id=77 or choose", id="another node's"),
     pytest.param(lambda place: say(place, "directory.id", "xx"), r"meta\.properties is damaged \('xx' is no id", id="no id"),
     pytest.param(lambda place: (place.data / "meta.properties").write_bytes(b"\xff\0"), r"meta\.properties is damaged .* by hand", id="garbage"),
     pytest.param(lambda place: as_folder(place.data / "meta.properties"), r"meta\.properties is a folder, where a file belongs", id="a folder as meta.properties"),
+    pytest.param(lambda place: as_pipe(place.data / "meta.properties"), r"meta\.properties is a pipe, where a file belongs", id="a pipe as meta.properties"),
     pytest.param(no_meta, r"holds logs, such as .*, and no meta\.properties: restore that file from a backup", id="no meta.properties"),
     pytest.param(a_file, "is no folder: move it away or choose another", id="a file as directory"),
 ]  # fmt: skip
@@ -157,6 +167,7 @@ OF_A_CONTROLLER = [
     pytest.param(lambda place: only_a_snapshot(place.data / METADATA), f"{METADATA} is missing or empty, while there was a log in it: restore it", id="only a snapshot"),
     pytest.param(lambda place: no_files(place.data / METADATA), f"{METADATA} is missing or empty, while there was a log in it: restore it", id="no files"),
     pytest.param(lambda place: as_folder(place.data / METADATA / "quorum-state"), "quorum-state is a folder, where a file belongs: move it away", id="a folder as promises"),
+    pytest.param(lambda place: as_pipe(place.data / METADATA / "quorum-state"), "quorum-state is a pipe, where a file belongs: move it away", id="a pipe as promises"),
     pytest.param(lambda place: (place.data / METADATA / "quorum-state").write_bytes(b"{"), r"quorum-state cannot be read .*: restore it from a backup, or, as this node votes alone, remove the file$", id="torn promises"),
 ]  # fmt: skip
 

@@ -30,6 +30,7 @@ from ottla.storage.files.checkpoint import read_offsets, write_offsets
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.kind import kind_of
 from ottla.storage.files.open_file import OpenFile, write_all
+from ottla.storage.files.regular_file import open_regular
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery.epoch_check import Led, led_by, steady
@@ -247,7 +248,7 @@ def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: i
     for damage in damages:
         copy(source, damage.position, damage.size_bytes, aside_of(damage))
     draft = path.with_name(path.name + DRAFT)
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    fd = open_regular(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         position = begin = 0
         lost = []
@@ -288,7 +289,7 @@ def nothing(offset: int, end: int) -> bytes:
 
 def copy(source: OpenFile, position: int, size: int, target: Path) -> None:
     """Keep a piece of a file in another."""
-    fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    fd = open_regular(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         append(source, position, position + size, fd, 0)
         os.fsync(fd)

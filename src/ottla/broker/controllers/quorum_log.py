@@ -27,7 +27,9 @@ from ottla.records.batch import CONTROL, HEADER_BYTES, iter_headers, parse_heade
 from ottla.records.builder import BatchBuilder
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.files.durable import sync_path
+from ottla.storage.files.regular_file import open_regular
 from ottla.storage.files.storage_error import storage_error
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.state_log import quorum_state, snapshot
@@ -128,7 +130,7 @@ class QuorumLog:
         name = snapshot.SnapshotId(*wanted).file_name
         draft = self.directory / f"{name}{FETCHED}"
         try:
-            with open(draft, "r+b" if position else "wb") as file:
+            with open(draft, "r+b" if position else "wb", opener=open_regular) as file:
                 file.truncate(position)
                 file.seek(position)
                 file.write(data)
@@ -136,7 +138,7 @@ class QuorumLog:
                     return
                 file.flush()
                 os.fsync(file.fileno())
-            snapshot.state_in(draft.read_bytes(), name)
+            snapshot.state_in(read_whole(draft), name)
             os.replace(draft, self.directory / name)
             sync_path(self.directory)
         except CorruptRecordError as error:
@@ -158,7 +160,7 @@ class QuorumLog:
         """How large a snapshot is, and its bytes from there; None where there is no such one."""
         path = self.directory / snapshot.SnapshotId(*wanted).file_name
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=open_regular) as file:
                 return os.fstat(file.fileno()).st_size, os.pread(file.fileno(), max_bytes, position)
         except FileNotFoundError:
             return None

@@ -15,6 +15,7 @@ from pathlib import Path
 from ottla.coordination.cluster.records import decode_record, encode_record
 from ottla.errors import ConfigError, CorruptRecordError
 from ottla.protocol.schema import Message
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.state_log.snapshot import state_in, write_snapshot
 from ottla.storage.state_log.voter import Quorum
 
@@ -28,7 +29,7 @@ def read_bootstrap(directory: Path) -> list[Message]:
     if not path.exists():
         return []
     try:
-        return [decode_record(value) for value in state_in(path.read_bytes(), str(path)).values]
+        return [decode_record(value) for value in state_in(read_whole(path), str(path)).values]
     except (CorruptRecordError, OSError) as error:
         raise ConfigError(
             f"{error}, and the cluster that is new begins with what is in it: format an empty directory with `ottla storage format`"

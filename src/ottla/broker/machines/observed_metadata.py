@@ -30,6 +30,8 @@ from ottla.protocol.schema import Message
 from ottla.records.batch import BatchHeader, iter_headers
 from ottla.records.columns import decode
 from ottla.storage.files.durable import sync_path
+from ottla.storage.files.regular_file import open_regular
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.log import Log
 from ottla.storage.state_log.snapshot import (
     EMPTY,
@@ -99,14 +101,14 @@ class ObservedMetadata(Runtime[ClusterMetadata]):
         snapshot = SnapshotId(outcome.end_offset, outcome.epoch)
         draft = self._draft(snapshot)
         try:
-            with open(draft, "r+b" if outcome.position else "wb") as file:
+            with open(draft, "r+b" if outcome.position else "wb", opener=open_regular) as file:
                 file.seek(outcome.position)
                 file.write(outcome.data)
                 if not outcome.last:
                     return Kept()
                 file.flush()
                 os.fsync(file.fileno())
-            state = state_in(draft.read_bytes(), snapshot.file_name)
+            state = state_in(read_whole(draft), snapshot.file_name)
             return Whole(snapshot, machine_of(state), state)
         except CorruptRecordError as error:
             logger.error("%s; it is fetched again", error)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ottla.storage.files.whole_file import read_whole
+
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 NO_EPOCH = -1
 """Of a broker that no controller has registered."""
@@ -19,7 +21,7 @@ def epoch_in(mark: Path) -> int:
     import json  # where there is a mark
 
     try:
-        epoch = json.loads(mark.read_text(encoding="utf-8"))["brokerEpoch"]
+        epoch = json.loads(read_whole(mark))["brokerEpoch"]
     except (ValueError, KeyError, TypeError):
         return NO_EPOCH
     return epoch if isinstance(epoch, int) else NO_EPOCH

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ottla.errors import ConfigError
+from ottla.storage.files.regular_file import open_regular
 
 FILE_NAME = ".lock"
 
@@ -23,7 +24,7 @@ class DirectoryLock:
     def __init__(self, directory: Path) -> None:
         """ConfigError, naming the holder, where somebody else holds it."""
         self._path = directory / FILE_NAME
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._fd = open_regular(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             if not locked(fcntl.flock, self._fd):
                 # Only its holder writes the file, so the number there is true.

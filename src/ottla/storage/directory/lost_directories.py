@@ -18,6 +18,7 @@ from ottla.kafka_id import ID_TEXT, LAST_RESERVED, id_of, text_of
 from ottla.storage.directory.meta_properties import FILE_NAME as META
 from ottla.storage.directory.meta_properties import MetaProperties, random_id
 from ottla.storage.files.durable import replace_file
+from ottla.storage.files.whole_file import read_whole
 
 LOG = logging.getLogger(__name__)
 FILE_NAME = "lost-directories"
@@ -32,7 +33,7 @@ class LostDirectories:
     def __init__(self, path: Path) -> None:
         """`path` is the directory; OSError where it cannot be read."""
         self._file = path / FILE_NAME
-        text = self._file.read_text(encoding="ascii", errors="replace") if self._file.exists() else ""
+        text = read_whole(self._file).decode("ascii", "replace") if self._file.exists() else ""
         self._ids = {id_of(line) for line in text.split() if ID_TEXT.fullmatch(line)}
 
     def __contains__(self, directory: UUID) -> bool:

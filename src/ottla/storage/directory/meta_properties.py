@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ottla.errors import ConfigError
 from ottla.kafka_id import id_of, text_of
 from ottla.storage.files.durable import replace_file
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.segments.log_folder import partition_of
 
 FILE_NAME = "meta.properties"
@@ -104,7 +105,7 @@ class MetaProperties(Struct, frozen=True):
 
     @classmethod
     def parse(cls, path: Path) -> MetaProperties:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+        lines = [line.strip() for line in read_whole(path).decode(errors="replace").splitlines()]
         fields = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
         if fields.get("version", "1") != "1":
             raise ConfigError(

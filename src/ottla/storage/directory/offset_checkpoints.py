@@ -14,6 +14,7 @@ from threading import Lock
 from ottla.model import TopicPartition
 from ottla.storage.files.checkpoint import read_offsets, text_of, write_offsets
 from ottla.storage.files.storage_error import storage_error
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.log import Log
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -125,6 +126,6 @@ class OffsetCheckpoints:
 def is_text(path: Path, text: str) -> bool:
     """Whether a file is there and has just that text."""
     try:
-        return path.read_bytes() == text.encode()
+        return read_whole(path) == text.encode()
     except OSError:
         return False

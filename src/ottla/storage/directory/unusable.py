@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ottla.errors import ConfigError
+from ottla.storage.files.kind import kind_of
 
 
 class UnusableError(ConfigError):
@@ -15,6 +16,7 @@ class UnusableError(ConfigError):
         if isinstance(error, FileExistsError):
             self.reason = "it is a file"
         elif isinstance(error, IsADirectoryError):
-            self.reason = f"{error.filename} is a folder, where a file belongs"
-            remedy = "move that folder away or choose another directory"
+            kind = kind_of(Path(error.filename))
+            self.reason = f"{error.filename} is {kind}, where a file belongs"
+            remedy = f"move that {kind.removeprefix('a ')} away or choose another directory"
         super().__init__(f"data directory {path} cannot be used: {self.reason}; {remedy}")

@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from ottla.storage.files.regular_file import open_regular
+
 SYNCFS_TELLS_SINCE = (5, 8)
 """The Linux from which on `syncfs` tells of bytes that did not reach the disk."""
 
@@ -21,7 +23,7 @@ def replace_file(path: Path, text: str, *, sync: bool = True) -> None:
 
 def write_file(path: Path | str, text: str, *, sync: bool = False) -> None:
     """Write a file of `text`: a crash may leave a part."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    fd = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
         data = memoryview(text.encode())
         while data:
@@ -34,7 +36,7 @@ def write_file(path: Path | str, text: str, *, sync: bool = False) -> None:
 
 def sync_path(path: Path) -> None:
     """Force a file's bytes, or a directory's entries, to the disk."""
-    fd = os.open(path, os.O_RDONLY)
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         os.fsync(fd)
     finally:

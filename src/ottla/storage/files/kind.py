@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
+
+KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 def kind_of(path: Path) -> str:
     """What that is which should be a file."""
-    return "a folder" if path.is_dir() else "a link that leads nowhere" if path.is_symlink() else "no file"
+    try:
+        return KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "no file")
+    except OSError:
+        return "a link that leads nowhere" if path.is_symlink() else "no file"

@@ -10,6 +10,8 @@ import errno
 import os
 from pathlib import Path
 
+from ottla.storage.files.regular_file import open_regular
+
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -17,22 +19,34 @@ class OpenFile:
     """A descriptor for positioned reads and writes; there is no shared position.
 
     With `create` it is empty, and where that fails there is none: both are one call. Where the system lets nobody write it is open for reading alone, unless it must be written; with `read` it always is.
+    A `folder` is held to open files in it, whatever it is called by then; anything else is a file, or NoFileError.
     """
 
     __slots__ = ("_fd", "writable")
 
-    def __init__(self, path: Path | str, *, create: bool = False, write: bool = False, read: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        create: bool = False,
+        write: bool = False,
+        read: bool = False,
+        folder: bool = False,
+    ) -> None:
         self._fd = -1
-        self.writable = not read
+        self.writable = not (read or folder)
+        if folder:
+            self._fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            return
         if read:
-            self._fd = os.open(path, os.O_RDONLY)
+            self._fd = open_regular(path, os.O_RDONLY)
             return
         try:
-            self._fd = os.open(path, os.O_RDWR | (os.O_CREAT | os.O_TRUNC if create else 0), 0o644)
+            self._fd = open_regular(path, os.O_RDWR | (os.O_CREAT | os.O_TRUNC if create else 0), 0o644)
         except OSError as error:
             if create or write or error.errno not in READ_ONLY:
                 raise
-            self._fd = os.open(path, os.O_RDONLY)
+            self._fd = open_regular(path, os.O_RDONLY)
             self.writable = False
 
     def fileno(self) -> int:

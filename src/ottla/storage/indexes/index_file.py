@@ -17,6 +17,7 @@ from threading import Lock
 
 from ottla.storage.files.kind import kind_of
 from ottla.storage.files.open_file import write_all
+from ottla.storage.files.regular_file import open_regular
 from ottla.storage.files.whole_file import read_whole
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class IndexFile:
 
     def create(self) -> None:
         """Have an empty file there, whatever was: Kafka's tools look for it as soon as there is a log."""
-        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
+        os.close(open_regular(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
 
     def load(self) -> array[int] | None:
         """Every word of the file, None where it is missing or not a whole number of entries."""
@@ -70,7 +71,7 @@ class IndexFile:
         if not self._excess and count == self.saved and (count == self._synced or not sync) and self.path.exists():
             return  # as most flushes of a small log
         try:
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+            fd = open_regular(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             if error.errno not in (errno.EISDIR, errno.ELOOP):
                 raise

@@ -17,6 +17,7 @@ from struct import Struct
 from ottla.errors import CorruptRecordError
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.open_file import write_all
+from ottla.storage.files.regular_file import open_regular
 from ottla.storage.files.whole_file import read_whole
 from ottla.storage.indexes.aborting_segments import note_aborting, read_aborting
 from ottla.storage.indexes.index_file import SAVING
@@ -178,7 +179,7 @@ class TransactionIndex:
     def _write(self, end: int) -> None:
         assert self._rows is not None
         self._entry_new = self._entry_new or not self.path.exists()
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        fd = open_regular(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             write_all(fd, memoryview(self._rows[self._saved : end]), self._saved)
         finally:
@@ -190,7 +191,7 @@ class TransactionIndex:
         assert self._rows is not None
         if end:
             draft = self.path.with_name(self.path.name + DRAFT)
-            fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+            fd = open_regular(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
             try:
                 write_all(fd, memoryview(self._rows[:end]), 0)
                 os.fsync(fd)
@@ -203,7 +204,7 @@ class TransactionIndex:
         self._saved, self._anew, self._unsynced = end, False, bool(end)
 
     def _sync(self) -> None:
-        fd = os.open(self.path, os.O_RDONLY)
+        fd = open_regular(self.path, os.O_RDONLY)
         try:
             os.fsync(fd)
         finally:

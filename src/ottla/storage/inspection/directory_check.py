@@ -23,6 +23,7 @@ from ottla.storage.directory.meta_properties import FILE_NAME as META
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, START_OFFSETS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets
+from ottla.storage.files.regular_file import open_regular
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.partition_check import PartitionCheck, Progress
 from ottla.storage.inspection.quick_check import quick_faults
@@ -225,7 +226,7 @@ def twins_in(paths: Sequence[Path]) -> dict[Path, Path]:
 def is_live(directory: Path) -> bool:
     """Whether a broker has the directory, as far as the system tells; asked without taking the lock."""
     try:
-        fd = os.open(directory / LOCK_NAME, os.O_RDONLY)
+        fd = open_regular(directory / LOCK_NAME, os.O_RDONLY)
     except OSError:
         return False
     try:

@@ -14,6 +14,7 @@ from ottla.records.compression import Codec
 from ottla.records.control import control_type
 from ottla.storage.batches.walk import Batch, Gap, walk
 from ottla.storage.files.open_file import OpenFile
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY, entries
 from ottla.storage.inspection.state_files import reader_of
 
@@ -39,10 +40,10 @@ def dump(path: Path, render: Render | None) -> Iterator[Entry]:
     elif path.suffix in LOGS:
         yield from dump_log(path, render)
     elif path.suffix == ".index":
-        for relative, position in entries(path.read_bytes(), OFFSET_ENTRY):
+        for relative, position in entries(read_whole(path), OFFSET_ENTRY):
             yield {"offset": base_of(path) + relative, "position": position}
     elif path.suffix == ".timeindex":
-        for timestamp, relative in entries(path.read_bytes(), TIME_ENTRY):
+        for timestamp, relative in entries(read_whole(path), TIME_ENTRY):
             yield {"timestamp": timestamp, "offset": base_of(path) + relative}
     else:
         raise ConfigError(f"{path} is not a file of a log: those end in {', '.join(ALL)}, .snapshot or -checkpoint")

@@ -9,6 +9,7 @@ from pathlib import Path
 from struct import Struct
 
 from ottla.model import INT64_MAX
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.indexes.time_index import NO_TIMESTAMP
 from ottla.storage.inspection.fault import Fault
 
@@ -84,7 +85,7 @@ def entries(data: bytes, entry: Struct) -> list[tuple[int, int]]:
 
 def check_offset_index(path: Path, base_offset: int, layout: Layout, *, growing: bool) -> Iterator[Fault]:
     """Each entry points at a batch, and past none that ends before its offset. OSError where there is no file."""
-    data = path.read_bytes()
+    data = read_whole(path)
     if len(data) % OFFSET_ENTRY.size:
         yield Fault(path, f"an index has a multiple of {OFFSET_ENTRY.size} bytes, this one has {len(data)}; {REMEDY}")
     before = (-1, -1)
@@ -107,7 +108,7 @@ def check_offset_index(path: Path, base_offset: int, layout: Layout, *, growing:
 
 def check_time_index(path: Path, base_offset: int, layout: Layout, *, growing: bool) -> Iterator[Fault]:
     """Each entry names a batch that reaches its timestamp, and is after the one before. OSError without a file."""
-    data = path.read_bytes()
+    data = read_whole(path)
     if len(data) % TIME_ENTRY.size:
         yield Fault(path, f"a time index has a multiple of {TIME_ENTRY.size} bytes, this one has {len(data)}; {REMEDY}")
     before = (-2, -1)

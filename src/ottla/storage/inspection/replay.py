@@ -17,6 +17,7 @@ from ottla.errors import CorruptRecordError
 from ottla.records.batch import BatchHeader
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.batches.walk import Batch
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, EPOCHS_REMEDY, read_aborted, read_snapshot
 from ottla.storage.producers.producer_entry import NONE, ProducerEntry
@@ -115,7 +116,7 @@ class Replay:
 
     def _restore(self, offset: int) -> bool:
         try:
-            self._state.restore(decode_snapshot(snapshot_path(self._folder, offset).read_bytes(), 0))
+            self._state.restore(decode_snapshot(read_whole(snapshot_path(self._folder, offset)), 0))
         except (OSError, CorruptRecordError):
             return False
         return True

@@ -10,6 +10,7 @@ from typing import Any
 from ottla.kafka_id import id_of
 from ottla.records.crc32c import crc32c
 from ottla.storage.files.checkpoint import read_rows
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.producers.producer_snapshot import CHECKED_FROM, ENTRY, HEAD, VERSION
 
 PRODUCER_FIELDS = (
@@ -28,7 +29,7 @@ ABORTED_FIELDS = ("version", "producerId", "firstOffset", "lastOffset", "lastSta
 
 def read_snapshot(path: Path) -> list[dict[str, Any]]:
     """The producers in a `.snapshot`; ValueError where it is damaged."""
-    data = path.read_bytes()
+    data = read_whole(path)
     if len(data) < HEAD.size:
         raise ValueError(f"a producer snapshot has at least {HEAD.size} bytes, this one has {len(data)}")
     version, crc, count = HEAD.unpack_from(data)
@@ -45,7 +46,7 @@ def read_snapshot(path: Path) -> list[dict[str, Any]]:
 
 def read_aborted(path: Path) -> list[dict[str, Any]]:
     """The aborted transactions in a `.txnindex`; ValueError where it is damaged."""
-    data = path.read_bytes()
+    data = read_whole(path)
     if len(data) % ABORTED.size:
         raise ValueError(f"a transaction index has a multiple of {ABORTED.size} bytes, this one has {len(data)}")
     rows = [dict(zip(ABORTED_FIELDS, row, strict=True)) for row in ABORTED.iter_unpack(data)]
@@ -75,7 +76,7 @@ def read_checkpoint(path: Path) -> list[dict[str, Any]]:
 def read_properties(path: Path) -> list[dict[str, Any]]:
     """The pairs of a `meta.properties` or `partition.metadata`; ValueError where there are none."""
     pairs = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in read_whole(path).decode().splitlines():
         name, mark, value = line.partition(": " if path.suffix == ".metadata" else "=")
         if mark and not line.startswith("#"):
             pairs[name] = value

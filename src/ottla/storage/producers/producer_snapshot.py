@@ -18,6 +18,8 @@ from struct import Struct
 
 from ottla.errors import CorruptRecordError
 from ottla.records.crc32c import crc32c
+from ottla.storage.files.open_file import write_all
+from ottla.storage.files.regular_file import open_regular
 from ottla.storage.files.whole_file import read_whole
 from ottla.storage.producers.producer_entry import NONE, ProducerEntry, RememberedBatch
 
@@ -44,11 +46,14 @@ def snapshot_offsets(directory: Path) -> list[int]:
 def write_snapshot(directory: Path, offset: int, entries: Iterable[ProducerEntry]) -> None:
     """Keep the state; what a crash leaves half written, its CRC tells, and a disk that refuses leaves nothing."""
     path = snapshot_path(directory, offset)
+    fd = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        path.write_bytes(encode_snapshot(entries))
+        write_all(fd, memoryview(encode_snapshot(entries)), 0)
     except OSError:
         path.unlink(missing_ok=True)
         raise
+    finally:
+        os.close(fd)
 
 
 def read_snapshot(directory: Path, offset: int, seen_ms: int) -> list[ProducerEntry] | None:

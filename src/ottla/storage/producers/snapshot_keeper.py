@@ -68,7 +68,7 @@ class SnapshotKeeper:
         self._between = [*(each for each in self._between if each not in doomed), offset]
         # The folder may be another topic's when the thread comes to it.
         try:
-            folder = OpenFile(self.directory, read=True)
+            folder = OpenFile(self.directory, folder=True)
         except OSError as error:
             self._not_written(offset, error)
             return None
@@ -105,7 +105,7 @@ class SnapshotKeeper:
 
 def write_in(folder: OpenFile, name: Path, data: bytes) -> None:
     """Make a file in a folder, whatever that is called by now; none where that fails, so that nobody takes it for damage."""
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644, dir_fd=folder.fileno())
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o644, dir_fd=folder.fileno())
     try:
         write_all(fd, memoryview(data), 0)
     except OSError:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ottla.storage.batches.damage import Damage
 from ottla.storage.files.durable import sync_path
+from ottla.storage.files.regular_file import open_regular
 
 DELETED_BEFORE = re.compile(r"(\d{20})\.deleted-before")
 
@@ -28,7 +29,7 @@ def note_deleted(directory: Path, offset: int) -> None:
     """Before segments are deleted that begin below an offset; it is on the disk when this returns."""
     path = directory / f"{offset:020d}.deleted-before"
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
+        os.close(open_regular(path, os.O_WRONLY | os.O_CREAT, 0o666))
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise

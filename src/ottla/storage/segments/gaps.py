@@ -18,6 +18,7 @@ from ottla.errors import CorruptRecordError
 from ottla.storage.batches.scan import HEAD, scan
 from ottla.storage.batches.sound_walk import Unsound
 from ottla.storage.files.open_file import OpenFile
+from ottla.storage.files.regular_file import open_regular
 from ottla.storage.segments.log_folder import LOG_NAME
 from ottla.storage.segments.succession import Missing, Shortened, missing_segments
 
@@ -114,7 +115,7 @@ def believed(file: OpenFile, path: Path, size: int) -> tuple[int, int]:
     """A position where a batch begins, and the offset that is due there: by the last index entry, if a batch says the same."""
     base_offset = int(path.name[:20])
     try:
-        with open(path.with_suffix(".index"), "rb") as index:
+        with open(path.with_suffix(".index"), "rb", opener=open_regular) as index:
             entries = index.seek(0, os.SEEK_END) // ENTRY.size
             index.seek(max(entries - 1, 0) * ENTRY.size)
             relative, position = ENTRY.unpack(index.read(ENTRY.size))

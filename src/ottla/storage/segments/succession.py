@@ -27,6 +27,7 @@ from zlib import crc32
 
 from ottla.storage.files.durable import replace_file, sync_path
 from ottla.storage.files.open_file import write_all
+from ottla.storage.files.regular_file import open_regular
 from ottla.storage.files.whole_file import read_whole
 from ottla.storage.segments.log_folder import LOG_NAME
 
@@ -127,7 +128,7 @@ def add(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None)
     if not data:
         return
     with WRITING:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+        fd = open_regular(path, os.O_WRONLY | os.O_CREAT, 0o666)
         try:
             size = os.fstat(fd).st_size
             write_all(fd, memoryview(data), size)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ottla.errors import CorruptRecordError
 from ottla.kafka_id import id_of, text_of
 from ottla.storage.files.durable import replace_file
+from ottla.storage.files.whole_file import read_whole
 
 FILE_NAME = "quorum-state"
 NOBODY = -1
@@ -36,7 +37,7 @@ def read_quorum_state(directory: Path) -> QuorumState | None:
     """None where there is no file: nothing was ever promised. CorruptRecordError where it is not whole."""
     path = directory / FILE_NAME
     try:
-        return parse(path.read_bytes())
+        return parse(read_whole(path))
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:

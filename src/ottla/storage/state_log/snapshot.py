@@ -22,6 +22,8 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.columns import decode
 from ottla.records.control import control_pairs
 from ottla.storage.files.durable import sync_path
+from ottla.storage.files.regular_file import open_regular
+from ottla.storage.files.whole_file import read_whole
 from ottla.storage.state_log.voter import Quorum, Voter
 
 NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
@@ -115,7 +117,7 @@ def write_snapshot(
 def write_draft(path: Path, epoch: int, found: Iterable[bytes], *, sync: bool) -> int:
     """Write batches one after the other; how many bytes they are."""
     size = offset = 0
-    with open(path, "wb") as file:
+    with open(path, "wb", opener=open_regular) as file:
         for batch in found:
             stamped = bytearray(batch)
             stamp(stamped, 0, offset, epoch)
@@ -157,7 +159,7 @@ def control_batch(records: Sequence[tuple[Kind, bytes]], now_ms: int) -> bytes:
 
 def read_state(directory: Path, snapshot: SnapshotId) -> State:
     """What a snapshot holds; CorruptRecordError where it is not whole, OSError where it is not there."""
-    return state_in((directory / snapshot.file_name).read_bytes(), str(directory / snapshot.file_name))
+    return state_in(read_whole(directory / snapshot.file_name), str(directory / snapshot.file_name))
 
 
 def state_in(data: bytes, name: str) -> State:
@@ -199,7 +201,7 @@ def told_of_quorum(known: Quorum, pairs: Sequence[tuple[int, bytes | None]]) -> 
 
 def read_time(directory: Path, snapshot: SnapshotId) -> int:
     """When the last record in it was written, by its first batch alone; CorruptRecordError, OSError as above."""
-    with open(directory / snapshot.file_name, "rb") as file:
+    with open(directory / snapshot.file_name, "rb", opener=open_regular) as file:
         data = file.read(FIRST_BYTES)
     for position, header in iter_headers(data):
         verify(data, position, header)

@@ -1,0 +1,37 @@
+"""Opening a file, and nothing else that may have its name.
+
+A pipe waits for somebody at its other end, a device never ends, a folder cannot be read: whoever means a file is told at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from ottla.storage.files.kind import kind_of
+
+NOT_OPENED = (errno.EISDIR, errno.ENXIO, errno.ELOOP, errno.ENODEV, errno.EOPNOTSUPP)
+"""What the system says of a folder, a pipe without readers, a socket, a link to itself, and a device that is not there."""
+
+
+class NoFileError(IsADirectoryError):
+    """A folder, a pipe, a socket, a device, or a link that leads to no file, lies where one belongs."""
+
+    def __init__(self, path: Path | str) -> None:
+        super().__init__(errno.EISDIR, f"it is {kind_of(Path(path))}, where a file belongs", str(path))
+
+
+def open_regular(path: Path | str, flags: int, mode: int = 0o644) -> int:
+    """A descriptor, as of `os.open`; NoFileError, without waiting for anybody, where it is not a file's."""
+    try:
+        fd = os.open(path, flags | os.O_NONBLOCK, mode)
+    except OSError as error:
+        if error.errno in NOT_OPENED and os.path.lexists(path) and not os.path.isfile(path):
+            raise NoFileError(path) from error
+        raise
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise NoFileError(path)
