@@ -36,7 +36,7 @@ from ottla.storage.producers.producer_state import AbortedTransaction, ProducerS
 from ottla.storage.recovery.epoch_check import Led, led_by, steady
 from ottla.storage.recovery.lost_offsets import Lost, add_lost
 from ottla.storage.segments.beginning import lost_beginning, note_deleted
-from ottla.storage.segments.gaps import holes
+from ottla.storage.segments.gaps import end_offset_of, holes
 from ottla.storage.segments.log_folder import (
     LOG_NAME,
     METADATA_FILE,
@@ -161,10 +161,29 @@ def of_log(folder: PartitionFolder) -> Iterator[Repair]:
                 f"move these bytes to {aside_of(damage)} and go on without them",
                 partial(carve, folder, path, damages, end, endings) if damage is damages[0] else with_the_first,
             )
-    last = end_of(paths[-1]) if paths and folder.is_metadata else folder.flushed()
-    if last < folder.flushed():
-        fault = f"{paths[-1]}: the log ends at offset {last}, and was on the disk up to {folder.flushed()}"
+    yield from of_end(folder, paths)
+
+
+def of_end(folder: PartitionFolder, paths: Sequence[Path]) -> Iterator[Repair]:
+    """A log that ends, with a batch that is whole, before what was on the disk of it."""
+    flushed = folder.flushed()
+    last = (end_of if folder.is_metadata else end_offset_of)(paths[-1]) if paths else None
+    if last is None or last >= flushed:
+        return
+    fault = f"{paths[-1]}: the log ends at offset {last}, and was on the disk up to {flushed}"
+    if folder.is_metadata:
         yield Repair(folder.partition, fault, "go on from there", lambda: drop_recovery_point(folder))
+    else:
+        fault += f" (if {RECOVERY_POINTS} is wrong in that, move it away instead)"
+        remedy = f"go on at offset {flushed}, so that none is given twice"
+        yield Repair(folder.partition, fault, remedy, partial(go_on_behind, paths[-1], last, flushed))
+
+
+def go_on_behind(path: Path, end: int, flushed: int) -> None:
+    """Have a log go on where it was once, behind what is missing at its end."""
+    add_lost(path.parent, [Lost(end, flushed)])
+    path.with_name(f"{flushed:020d}.log").touch()
+    sync_path(path.parent)
 
 
 def with_the_first() -> None:

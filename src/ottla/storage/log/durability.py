@@ -94,7 +94,7 @@ class Durability:
         while self._list.unnoted:
             segment = self._list.unnoted.popleft()
             try:
-                row = row_of(segment.path, segment.below)
+                row = row_of(segment.path, segment.ground.followed_at(segment.size, segment.below))
             except FileNotFoundError:
                 continue  # Retention took it while we were at it.
             if row.size_bytes == segment.size and row.next_offset != INT64_MAX:

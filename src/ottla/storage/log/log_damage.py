@@ -13,8 +13,9 @@ from ottla.storage.batches.damage import Damage, OutOfServiceError, UnsureEnd, r
 from ottla.storage.batches.sound_walk import Bounds
 from ottla.storage.producers.producer_state import AbortedTransaction
 from ottla.storage.segments.gaps import unsound_behind
+from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import SegmentList
-from ottla.storage.segments.succession import compare
+from ottla.storage.segments.succession import compare, note, row_of
 
 if TYPE_CHECKING:
     from ottla.storage.log.log import Log
@@ -39,6 +40,13 @@ def note_missing(segments: SegmentList, found: Mapping[int, os.stat_result], out
         segment.ground.gone = [damage]
         segment.transactions.doubt()
         LOG.error("%s; %s", damage, outlook)
+
+
+def note_lost_end(segment: Segment) -> None:
+    """Once another follows a segment of which the end is gone: later starts miss it as well, until a person goes on without it."""
+    due = segment.ground.followed_at(segment.size, segment.below)
+    if due < segment.below:
+        note(segment.directory, [row_of(segment.path, due)])
 
 
 def outlook(log: Log) -> str:

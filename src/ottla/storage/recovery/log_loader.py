@@ -100,7 +100,7 @@ class LogLoader(Struct):
                 end = found.header.next_offset
         segment.size = size
         if last and end < self.point:
-            missing = Unsound(size, 0, end, self.point, "the file ends before its last records", at_end=True)
+            missing = Unsound(size, 0, end, self.point, lost_end(end, self.point), at_end=True)
             LOG.error("%s", segment.ground.add_damage(missing))
             self._lose(segment, missing)
             end = self.point
@@ -167,6 +167,14 @@ class LogLoader(Struct):
         if self.producers is not None:
             self._note_epoch(run.epoch, run.next_offset)
             self.producers.replay_run(run)
+
+
+def lost_end(end: int, point: int) -> str:
+    """What to tell of a log that ends before what was on the disk of it."""
+    return (
+        f"the file ends before its last records: with offset {end - 1}, and by recovery-point-offset-checkpoint all before {point} was on the disk; "
+        "if that file is wrong, stop the broker before anything is written there, and move it away"
+    )
 
 
 def cut(segment: Segment, found: Unsound, size: int) -> Recovery:

@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from ottla.model import INT64_MAX
 from ottla.storage.batches.damage import Damage, damage_of
 from ottla.storage.batches.sound_walk import Unsound
 
@@ -54,6 +55,12 @@ class Ground:
         number = bisect_right(self.damages, offset, key=OFFSET) - 1
         found = self.damages[number] if number >= 0 else None
         return found if found is not None and offset < found.next_offset else None
+
+    def followed_at(self, size: int, below: int) -> int:
+        """Where the next segment is due, which begins at `below`: earlier where offsets are missing behind the last batch of the file, which has that size."""
+        last = self.damages[-1] if self.damages else None
+        lost = last is not None and last.position == size and not last.size_bytes
+        return last.offset if last is not None and lost and below < INT64_MAX else below
 
     def add(self, stretch: Stretch) -> None:
         """Note what is sound, joined with the stretches that it touches or overlaps."""
