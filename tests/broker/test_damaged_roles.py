@@ -19,7 +19,7 @@ from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
 from ottla.storage.state_log.check import START_OVER
 from tests.broker.cluster_nodes import Begun, BrokerPlace
-from tests.broker.quorum_nodes import Place, new_hosts
+from tests.broker.quorum_nodes import CLUSTER, Place, new_hosts
 from tests.cli.conftest import ottla
 
 METADATA = "__cluster_metadata-0"
@@ -215,6 +215,37 @@ def test_a_broker_whose_copy_of_the_metadata_is_gone_fetches_it_anew_and_serves_
     lose(cluster.broker.data / METADATA)
     serve_what_there_is(cluster)
     assert f"{METADATA} is missing or empty: the metadata are fetched anew from the controllers" in caplog.text
+
+
+OTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+@pytest.mark.behaviour("B2")
+def test_a_controller_of_another_cluster_serves_no_broker_and_both_say_so(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    say(cluster.controller, "cluster.id", OTHER_CLUSTER)
+    with cluster.controller.serving():
+        ended = ottla("broker", "--config", cluster.broker.file)
+    assert (ended.status, ended.out) == (1, "")
+    assert f"cluster.id = {CLUSTER} in meta.properties, and the cluster of the controller at" in ended.err
+    assert f"is {OTHER_CLUSTER}: look at controller.quorum.bootstrap.servers" in ended.err
+    assert f"node 2 of another cluster ('{CLUSTER}') asks this node, which is of {OTHER_CLUSTER}" in caplog.text
+
+
+def test_a_broker_passes_over_a_controller_of_another_cluster_among_its_own(
+    cluster: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stranger = Place(tmp_path, 9, *new_hosts(1))
+    stranger.format([stranger.voter])
+    say(stranger, "cluster.id", OTHER_CLUSTER)
+    cluster.broker.knows([stranger, cluster.controller])
+    try:
+        with stranger.serving():
+            serve_what_there_is(cluster)
+    finally:
+        cluster.broker.knows([cluster.controller])
+    assert f"and the cluster of the controller at {stranger.address} is {OTHER_CLUSTER}" in caplog.text
 
 
 def test_a_damaged_copy_is_not_repaired_with_records_that_the_controllers_do_not_have(cluster: Cluster) -> None:

@@ -180,6 +180,42 @@ def test_a_broker_that_ends_hands_over_first() -> None:
     assert story.after(100, TimePassed()) == []
 
 
+def test_a_broker_that_ends_waits_for_nobody_where_no_controller_has_answered_for_a_while() -> None:
+    story = Story().running()
+    story.after(2, TimePassed())
+    story.tell(Unanswered())
+    story.after(4, TimePassed())
+    story.tell(StopWanted())
+    told, stop = story.tell(Unanswered())
+    assert isinstance(told, Note)
+    assert "no controller answers" in told.sentence
+    assert stop == Stop()
+    assert story.after(100, TimePassed()) == []
+
+
+def test_a_broker_that_ends_while_another_controller_is_elected_waits_for_that() -> None:
+    story = Story().running()
+    assert sent(story.tell(StopWanted())).want_shut_down
+    assert story.tell(Unanswered()) == []
+    assert sent(story.after(2, TimePassed())).want_shut_down
+    assert story.tell(Unanswered()) == []
+    assert sent(story.after(0, ControllerElected())).want_shut_down
+    assert story.tell(heard(fenced=False)) == []
+    story.after(0.05, TimePassed())
+    assert story.tell(Unanswered()) == []
+    story.after(2, TimePassed())
+    assert story.tell(heard(fenced=False, shut_down=True)) == [Stop()]
+
+
+def test_a_broker_that_ends_asks_until_five_seconds_after_the_last_answer_and_no_longer() -> None:
+    story, begun = Story().running(), 1.0
+    story.tell(StopWanted())
+    while not (wishes := story.tell(Unanswered())):
+        sent(story.after(story.broker.due - story.now, TimePassed()))
+    assert wishes[-1] == Stop()
+    assert story.now == begun + 5
+
+
 def test_a_broker_that_was_never_let_in_has_nothing_to_hand_over() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES), REGISTERED)

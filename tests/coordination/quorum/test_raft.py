@@ -38,7 +38,7 @@ from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from ottla.protocol.messages.fetch import EpochEndOffset, FetchResponse
-from ottla.protocol.messages.vote import VoteRequest
+from ottla.protocol.messages.vote import VoteRequest, VoteResponse
 from ottla.protocol.schema import Message
 
 KEYS = [ReplicaKey(id_, UUID(int=id_)) for id_ in (1, 2, 3)]
@@ -134,6 +134,56 @@ def test_another_cluster_and_another_topic_are_refused_as_a_whole() -> None:
     assert isinstance(lost, Answer)
     assert getattr(stranger.response, "error_code", 0) == ErrorCode.INCONSISTENT_CLUSTER_ID
     assert getattr(lost.response, "error_code", 0) == ErrorCode.INVALID_REQUEST
+
+
+def asks(raft: Raft, now: float) -> dict[int, int]:
+    """The numbers of what it asks the others, who have not answered in time."""
+    return {wish.to: wish.number for wish in raft.step(Passed(), now, 0.0) if isinstance(wish, Send)}
+
+
+def refused(raft: Raft, other: int, number: int) -> list[Wish]:
+    """What follows where another says that it is of another cluster."""
+    return wishes(raft, Answered(other, number, VoteResponse(ErrorCode.INCONSISTENT_CLUSTER_ID)), 2.5)
+
+
+def test_one_voter_of_another_cluster_is_told_of_and_ends_nobody() -> None:
+    raft = replica()
+    numbers = asks(raft, 2.5)
+    (told,) = refused(raft, 2, numbers[2])
+    assert isinstance(told, Tell)
+    assert "node 2 is of another cluster than this node, which is of cluster: look at cluster.id" in told.sentence
+    wishes(raft, Answered(3, numbers[3], raft.told.vote(0, granted=True)), 2.5)
+    assert raft.state is State.CANDIDATE
+
+
+def test_who_is_of_another_cluster_than_most_ends() -> None:
+    raft = replica()
+    numbers = asks(raft, 2.5)
+    refused(raft, 2, numbers[2])
+    (failed,) = refused(raft, 3, numbers[3])
+    assert isinstance(failed, Fail)
+    assert "node 3 is of another cluster than this node, which is of cluster: look at cluster.id" in failed.sentence
+
+
+def test_who_answers_otherwise_later_is_of_this_cluster_again() -> None:
+    raft = replica()
+    numbers = asks(raft, 2.5)
+    refused(raft, 2, numbers[2])
+    again = asks(raft, 3.4)
+    wishes(raft, Answered(2, again[2], raft.told.vote(0, granted=False)), 3.4)
+    assert not [wish for wish in refused(raft, 3, numbers[3]) if isinstance(wish, Fail)]
+
+
+def test_an_observer_ends_where_all_whom_it_may_ask_are_of_another_cluster() -> None:
+    raft = Raft(ME, "cluster", LogShape(0, 0, ()), ElectionState(0), CONFIG, 0.0, 0.0, bootstrap=[-2, -3])
+    found = raft.step(Passed(), 0.1, 0.0)
+    kinds = []
+    for _ in range(2):
+        asked = next(wish for wish in found if isinstance(wish, Send))
+        refusal = FetchResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
+        found = raft.step(Answered(asked.to, asked.number, refusal), 0.1, 0.0)
+        kinds += [type(wish) for wish in found if isinstance(wish, Tell | Fail)]
+    assert kinds == [Tell, Fail]
 
 
 def test_who_led_before_it_was_started_neither_leads_nor_votes_in_that_epoch() -> None:

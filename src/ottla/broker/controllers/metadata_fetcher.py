@@ -119,11 +119,11 @@ class MetadataFetcher:
             if not self._over:
                 log.info("the controller at %s did not answer: %s", address, error)
             return self._observer.lost()
-        self._known = True
-        self._refusals.clear()
         assert isinstance(heard, FetchResponse | FetchSnapshotResponse)
         if heard.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID:
             return self._of_another_cluster(address)
+        self._known = True
+        self._refusals.clear()
         return self._prepare(self._answered(heard))
 
     def _answered(self, heard: FetchResponse | FetchSnapshotResponse) -> Outcome:
@@ -142,7 +142,7 @@ class MetadataFetcher:
         return self._versions[address]
 
     def _of_another_cluster(self, address: Address) -> Outcome:
-        """Say of which; the controller is asked."""
+        """Say of which; the controller is asked. One that was put among others must not end this broker."""
         theirs = "another, of which it does not say the id"
         try:
             request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
@@ -152,19 +152,26 @@ class MetadataFetcher:
             theirs = said.cluster_id or theirs
         except OttlaError as error:
             log.info("the controller at %s does not say of which cluster it is: %s", address, error)
-        return Fail(
+        sentence = (
             f"cluster.id = {self._observer.cluster_id} in meta.properties, and the cluster of the controller at {address} is "
             f"{theirs}: look at controller.quorum.bootstrap.servers, or format an empty directory for that cluster"
         )
+        return self._without(address, sentence, is_final=True)
 
     def _refused(self, address: Address, error: PeerRefused) -> Outcome:
         """Try the others; who is refused by all before it was ever heard has nothing to wait for."""
-        sentence = f"the controller at {address} does not let this broker in: {error}"
-        if address not in self._refusals:
-            log.warning("%s", sentence)
+        return self._without(
+            address, f"the controller at {address} does not let this broker in: {error}", is_final=not self._known
+        )
+
+    def _without(self, address: Address, sentence: str, *, is_final: bool) -> Outcome:
+        """Try the others; Fail where it is final and all have said so."""
+        is_news = address not in self._refusals
         self._refusals.add(address)
-        if not self._known and self._refusals.issuperset(self._observer.bootstrap):
+        if is_final and self._refusals.issuperset(self._observer.bootstrap):
             return Fail(sentence)
+        if is_news:
+            log.warning("%s", sentence)
         return self._observer.lost()
 
     def _hand_over(self, outcome: Prepared) -> None:

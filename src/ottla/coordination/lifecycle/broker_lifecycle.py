@@ -50,6 +50,8 @@ from ottla.protocol.messages.broker_registration import BrokerRegistrationReques
 
 CATCHING_UP_SECONDS = 0.01
 HANDING_OVER_SECONDS = 0.05
+UNHEARD_SECONDS = 5.0
+"""How long who hands over goes on without an answer: an election takes less, and nine seconds after the last the controllers have it fenced anyway."""
 NEVER = float("inf")
 
 
@@ -107,6 +109,8 @@ class BrokerLifecycle:
         self._asking = False
         self._asked_at = now
         """When the last question went out."""
+        self._heard_at = now
+        """When the last heartbeat was answered."""
         self._soon = False
         """Whether to speak as soon as the answer that is waited for is there."""
         self._recovered = False
@@ -134,7 +138,7 @@ class BrokerLifecycle:
             case Beaten():
                 return self._beaten(event, now)
             case Unanswered():
-                self._answered(self._next_beat, now)
+                return self._unanswered(now)
             case ControllerElected() if self._known:
                 self._hurry(now)
             case MetadataApplied():
@@ -251,6 +255,7 @@ class BrokerLifecycle:
         if answer.error_code:
             self._answered(self._next_beat, now)
             return [Note(f"a heartbeat was refused: the controller says {name_of(answer.error_code)}")]
+        self._heard_at = now
         self._failed |= dict.fromkeys(self._told, NEVER)
         fenced, self.fenced = self.fenced, answer.is_fenced
         if self.state is BrokerState.STARTING:
@@ -281,6 +286,21 @@ class BrokerLifecycle:
             return []
         self.state = BrokerState.SHUTTING_DOWN
         return [Stop()]
+
+    def _unanswered(self, now: float) -> list[Wish]:
+        """Ask again; who hands over and finds nobody to hand over to just goes."""
+        if self.state is not BrokerState.PENDING_CONTROLLED_SHUTDOWN:
+            self._answered(self._next_beat, now)
+            return []
+        give_up_at = self._heard_at + UNHEARD_SECONDS
+        self._answered(min(self._next_beat, max(give_up_at, now)), now)
+        if now < give_up_at:
+            return []
+        self.state = BrokerState.SHUTTING_DOWN
+        return [
+            Note("no controller answers, so nothing that this broker leads can be handed over: it ends without that"),
+            Stop(),
+        ]
 
     def _leave(self, now: float) -> list[Wish]:
         """Hand over what is led, if anything can be; who was never let in just goes."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ottla.coordination.quorum import membership, wire
-from ottla.coordination.quorum.events import Append, Fail, KeepPiece
+from ottla.coordination.quorum.events import Append, Fail, KeepPiece, Tell
 from ottla.coordination.quorum.log_shape import SnapshotId
 from ottla.coordination.quorum.state import State
 from ottla.coordination.quorum.voters_record import Endpoint
@@ -42,6 +42,7 @@ def hear(raft: Raft, by: int, response: Message) -> None:
     if partition is None:
         refused(raft, by, response, code)
         return
+    raft.peers.strangers.discard(by)
     if not is_news(raft, response, partition):
         if partition.error_code:
             raft.lost(by)
@@ -60,11 +61,30 @@ def hear(raft: Raft, by: int, response: Message) -> None:
 def refused(raft: Raft, by: int, response: Message, code: int) -> None:
     """An answer that is about no partition."""
     if code == ErrorCode.INCONSISTENT_CLUSTER_ID:
-        raft.do(Fail(f"node {by} of the quorum belongs to another cluster than {raft.cluster_id}: look at the voters"))
+        estranged(raft, by)
     elif code == ErrorCode.UNSUPPORTED_VERSION and raft.state is State.PROSPECTIVE:
         raft.become_candidate()  # it cannot be asked beforehand
     else:
         raft.lost(by)
+
+
+def estranged(raft: Raft, by: int) -> None:
+    """A node of another cluster is as one that is away; where too few are left without all such, it is this one that is in the wrong place.
+
+    Kafka's only logs it: one that was put among others must not end them.
+    """
+    raft.peers.strangers.add(by)
+    known = raft.voters.ids or frozenset(raft.bootstrap)
+    sentence = (
+        f"{f'node {by}' if by >= 0 else 'who is asked'} is of another cluster than this node, which is of {raft.cluster_id}: look at "
+        "cluster.id in the meta.properties of both, and at the addresses of controllers in their settings"
+    )
+    most = raft.voters.majority if raft.voters.ids else 1
+    if len(known - raft.peers.strangers) < most:
+        raft.do(Fail(sentence))
+        return
+    raft.do(Tell(sentence))
+    raft.lost(by)
 
 
 def is_news(raft: Raft, response: Message, partition: Any) -> bool:

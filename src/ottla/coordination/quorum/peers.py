@@ -21,6 +21,8 @@ class Peers:
         self._in_flight: dict[int, InFlight] = {}
         self._not_before: dict[int, float] = {}
         self._number = 0
+        self.strangers: set[int] = set()
+        """Those who have said that they are of another cluster, and nothing else since."""
 
     def reset(self) -> None:
         """What was asked under way does not matter any more."""
