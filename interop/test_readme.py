@@ -10,38 +10,31 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from ottla import Consumer, TopicPartition
 from tests.repository.readme import README, ROOT, Reader, commands, programs
 
 
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with what README's text names: the first extra, and the one of the data frame."""
-    folder: Path = tmp_path_factory.mktemp("fresh")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    first, frame = re.findall(r"pip install '\.\[(arrow|pandas)\]'", README)
-    # Compiled or not makes no difference to a block, neither for Ottla (`make wheels` sees to that) nor for the byte code of others.
-    pip(folder, "install", "--no-compile", f"{ROOT}[{first},{frame}]")
-    return folder / "bin" / "python"
+class Fresh:
+    """An environment that has just been made, into which a reader installs what README's text names, when it names it."""
+
+    def __init__(self, folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        self.python = str(folder / "bin" / "python")
+
+    def install(self, extra: str) -> None:
+        """Compiled or not makes no difference to a block, neither for Ottla (`make wheels` sees to that) nor for the byte code of others."""
+        assert f"pip install '.[{extra}]'" in README
+        command = ["env", "OTTLA_COMPILE=no", self.python, "-m", "pip", "--quiet", "install", "--no-compile"]
+        result = subprocess.run([*command, f"{ROOT}[{extra}]"], capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
 
 
-def pip(folder: Path, *arguments: str) -> None:
-    command = ["env", "OTTLA_COMPILE=no", str(folder / "bin" / "python"), "-m", "pip", "--quiet", *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-
-
-def test_a_reader_who_has_just_what_readme_names_gets_what_it_says(fresh: Path, tmp_path: Path) -> None:
-    read_through(tmp_path, str(fresh))
-
-
-def read_through(folder: Path, python: str) -> None:
-    """All that needs no Spark."""
+def test_a_reader_who_has_just_what_readme_names_gets_what_it_says(tmp_path: Path) -> None:
     first, group, copy, table, bills = programs()
     serve, look = commands()
-    with Reader(folder, python) as reader:
+    fresh = Fresh(tmp_path / "fresh")
+    fresh.install("arrow")
+    with Reader(tmp_path, fresh.python) as reader:
         said = reader.run_program(first)
         assert "RecordMetadata(topic='hello'" in said
         assert "0 b'k' b'world'\npyarrow.Table" in said
@@ -51,8 +44,9 @@ def read_through(folder: Path, python: str) -> None:
         assert re.search(r"\n\d 0 b'world'\ngiven up: \[", said)
         assert copied(reader, copy, "copy") == [b"world"]
         assert "billing" in reader.run_shell(look)
-        assert "b'world'" in reader.run_program(table)
         assert copied(reader, bills, "bills") == [b"a bill for world"]
+        fresh.install("pandas")
+        assert "b'world'" in reader.run_program(table)
 
 
 def copied(reader: Reader, program: str, topic: str) -> list[bytes]:
