@@ -71,6 +71,17 @@ def test_who_joins_must_have_what_the_leader_began_with() -> None:
     assert proposal.in_sync == {1, 2, 3}
 
 
+def test_who_lacks_something_that_is_committed_does_not_join() -> None:
+    leader = shrunk()
+    leader.append(14)
+    fetch(leader, 2, 14, now=140.0)
+    assert leader.high_watermark == 14
+    fetch(leader, 3, 12, now=140.0)
+    assert leader.propose(ALIVE, 140.0) is None
+    fetch(leader, 3, 14, now=140.0)
+    assert leader.propose(ALIVE, 140.0) is not None
+
+
 def test_who_was_started_again_since_it_fetched_does_not_join() -> None:
     leader = shrunk()
     fetch(leader, 3, 10, epoch=12)
@@ -170,6 +181,21 @@ def test_who_lacks_something_for_no_longer_than_the_lags_time_is_in_sync(leader:
 
 def test_who_has_no_copy_is_not_heard(leader: Leader) -> None:
     assert not leader.fetch(4, 10, 14, 101.0)
+    leader.hear(4, 101.0)
+    assert not leader.is_level(4)
+
+
+def test_who_is_there_and_far_behind_is_not_waited_for() -> None:
+    leader = shrunk()
+    fetch(leader, 3, 2)
+    fetch(leader, 2, 10)
+    assert leader.high_watermark == 10
+
+
+def test_a_follower_has_half_a_minute_where_nothing_else_is_said() -> None:
+    leader = Leader(1, LED, 10, 6, now=100.0)
+    leader.append(11)
+    assert (leader.lagging(130.0), leader.lagging(130.1)) == (set(), {2, 3})
 
 
 def test_who_was_taken_out_of_sync_has_to_fetch_again_before_it_joins(leader: Leader) -> None:

@@ -53,9 +53,7 @@ def parting(starts: Starts, log_end: int, offset: int, last_epoch: int) -> Epoch
     if last_epoch == NO_EPOCH:
         return None
     end = end_of(starts, last_epoch, log_end)
-    if end == UNKNOWN_END or end.offset < offset or end.epoch < last_epoch:
-        return end
-    return None
+    return end if end.offset < offset or end.epoch < last_epoch else None  # UNKNOWN_END is less than all
 
 
 def cut_at(starts: Starts, log_end: int, leader: EpochEnd) -> int:
