@@ -82,3 +82,7 @@ def test_who_has_come_farthest_is_to_lead_next() -> None:
     assert leadership.progress(THIRD).caught_up_at == float("-inf")
     leadership.fetched(THIRD, 9, 9, THREE, 2.0)
     assert leadership.progress(THIRD).caught_up_at == 2.0
+
+
+def test_who_votes_alone_never_gives_up() -> None:
+    assert not leading().has_lost_the_quorum(ALONE, 1000.0)
