@@ -192,6 +192,14 @@ def test_who_is_there_and_far_behind_is_not_waited_for() -> None:
     assert leader.high_watermark == 10
 
 
+def test_who_may_not_join_is_not_waited_for_however_much_it_has() -> None:
+    leader = shrunk()
+    fetch(leader, 3, 10, epoch=12)
+    leader.append(12)
+    fetch(leader, 2, 12)
+    assert leader.high_watermark == 12
+
+
 def test_a_follower_has_half_a_minute_where_nothing_else_is_said() -> None:
     leader = Leader(1, LED, 10, 6, now=100.0)
     leader.append(11)
