@@ -84,10 +84,11 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
 def test_a_broker_that_is_not_there_is_said_with_address_and_setting(verb: list[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        where = f"127.0.0.1:{sock.getsockname()[1]}"
     setting = "max.block.ms" if verb[0] == "produce" else "default.api.timeout.ms"
-    told = ottla(*verb, "--bootstrap-server", where, "--set", f"{setting}=300", stdin="x\n")
+    with socket.socket() as held:  # nobody else gets the port, and nobody listens at it
+        held.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{held.getsockname()[1]}"
+        told = ottla(*verb, "--bootstrap-server", where, "--set", f"{setting}=300", stdin="x\n")
     assert told.status == 1
     assert f"{where} (from bootstrap.servers): connection refused" in told.sentence
     assert setting in told.sentence

@@ -92,6 +92,20 @@ def plain() -> Iterator[Loop]:
     loop.close()
 
 
+def test_a_connection_hears_nothing_of_the_end_of_the_one_before(plain: Loop, stranger: Stranger) -> None:
+    def ask_again(heard: Any) -> None:
+        plain.heard.append(heard)
+        plain.ask(stranger.address)
+
+    plain.connection.ask(Question(stranger.address, DescribeClusterRequest(), 1, DescribeClusterResponse, ask_again))
+    plain.turn()
+    stranger.accept()
+    plain.connection.take(memoryview(b"no answer"))  # and in the same turn, that who said so has hung up:
+    plain.connection.part("")
+    assert [type(each) for each in plain.heard] == [PeerLost]
+    assert plain.selector.channel(plain.connection) is not None
+
+
 def config_towards(secured: Secured, protocol: str, mechanism: str, password: str = PASSWORD) -> BrokerConfig:
     """One whose brokers come by INTERNAL, as one of our listeners speaks."""
     module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"

@@ -129,6 +129,8 @@ class LoopConnection(OwnConnection, Splittable):
             self._go_on_with(expected.then, message)
 
     def part(self, reason: str) -> None:
+        if self._selector.channel(self) is not None:
+            return  # told late, of one before: in the same turn an answer came, and the next question went another way
         self._address = self._begun = None
         kind = next((kind for why, kind in KINDS.items() if isinstance(reason, why)), PeerLost)
         self._fail(kind(reason or "the connection was closed on the other side"))
