@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.coordination.groups.consumer.story import Story
 
 
@@ -368,3 +369,13 @@ def test_who_says_everything_anew_is_told_what_it_has_and_who_says_less_only_whe
         alive a owns=t-0,t-1 rebalance=60 → a: epoch 2
         alive a → a: epoch 2
     """)
+
+
+def test_who_joins_by_the_first_version_without_a_name_is_given_one() -> None:
+    tale = Story()
+    tale.play("topics t=2 →")
+    nameless = ConsumerGroupHeartbeatRequest(
+        "g", "", 0, rebalance_timeout_ms=60_000, subscribed_topic_names=["t"], topic_partitions=[]
+    )
+    tale.heart("a", nameless, version=0)
+    assert list(tale.consumers.members) == ["a!"]
