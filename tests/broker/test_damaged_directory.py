@@ -7,9 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import socket
 from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from ottla.storage.inspection import find
 from ottla.storage.inspection.partition_check import PartitionCheck
 from tests.broker.damaging import RECORDS, TOPICS, commit, crashed, flipped, records_of, served
 from tests.broker.wire import Wire
+from tests.storage.no_files import in_the_place_of
 
 pytestmark = pytest.mark.xdist_group("crashed")  # what they share is made once
 
@@ -197,22 +196,6 @@ def test_what_is_no_file_in_the_place_of_an_index_costs_nothing_but_a_sentence(
     assert main(["log", "repair", str(copy), "--topic-partition", "t-0", "--execute"]) == 0
     assert served(copy) == ALL
     assert index.is_file()
-
-
-def in_the_place_of(path: Path, kind: str) -> None:
-    """Let something that is no file have the name of a file."""
-    path.unlink(missing_ok=True)
-    if kind == "a folder":
-        path.mkdir()
-    elif kind == "a pipe":
-        os.mkfifo(path)
-    elif kind == "a socket":
-        with socket.socket(socket.AF_UNIX) as bound, chdir(path.parent):  # whose names are short
-            bound.bind(path.name)
-    elif kind == "a device":
-        path.symlink_to("/dev/zero")
-    else:
-        path.symlink_to(path.name)
 
 
 @pytest.mark.parametrize("kind", ["a folder", "a pipe", "a link that leads nowhere"])

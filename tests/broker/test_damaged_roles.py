@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -21,6 +22,7 @@ from ottla.storage.state_log.check import START_OVER
 from tests.broker.cluster_nodes import Begun, BrokerPlace
 from tests.broker.quorum_nodes import CLUSTER, Place, new_hosts
 from tests.cli.conftest import ottla
+from tests.storage.no_files import in_the_place_of
 
 METADATA = "__cluster_metadata-0"
 pytestmark = pytest.mark.xdist_group("damaged roles")
@@ -86,14 +88,8 @@ def newest(place: Place, pattern: str) -> Path:
     return max((place.data / METADATA).glob(pattern))
 
 
-def as_folder(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    path.mkdir()
-
-
-def as_pipe(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    os.mkfifo(path)
+as_folder = partial(in_the_place_of, kind="a folder")
+as_pipe = partial(in_the_place_of, kind="a pipe")
 
 
 def flip(place: Place) -> None:

@@ -169,13 +169,19 @@ def test_a_late_writer_does_not_put_an_older_state_in_the_place_of_a_newer(tmp_p
     directory.close()
 
 
-def test_a_topic_made_again_does_not_inherit_the_watermark_of_the_one_before(tmp_path: Path) -> None:
-    directory = opened(tmp_path)
+def deleted(path: Path) -> DataDirectory:
+    """A directory whose file still tells of a log that is gone."""
+    directory = opened(path)
     append(directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW), b"a", b"b")
     writing = directory.checkpointing_high_watermarks()
     assert writing is not None
     writing()
     directory.delete_log(FLIGHTS)
+    return directory
+
+
+def test_a_topic_made_again_does_not_inherit_the_watermark_of_the_one_before(tmp_path: Path) -> None:
+    directory = deleted(tmp_path)
     directory.begin_anew([FLIGHTS])
     assert (tmp_path / NAME).read_text() == "0\n0\n"
     assert directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW, replicated=True).high_watermark == 0
@@ -185,12 +191,7 @@ def test_a_topic_made_again_does_not_inherit_the_watermark_of_the_one_before(tmp
 def test_what_could_not_be_forgotten_for_a_topic_made_again_is_forgotten_when_that_is_tried_again(
     tmp_path: Path,
 ) -> None:
-    directory = opened(tmp_path)
-    append(directory.open_log(FLIGHTS, LogConfig(), now_ms=NOW), b"a", b"b")
-    writing = directory.checkpointing_high_watermarks()
-    assert writing is not None
-    writing()
-    directory.delete_log(FLIGHTS)
+    directory = deleted(tmp_path)
     broken = mock.patch.object(high_watermarks, "write_offsets", side_effect=OSError(errno.EIO, "broken"))
     with broken, pytest.raises(KafkaError, match="cannot write"):
         directory.begin_anew([FLIGHTS])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -14,28 +12,17 @@ from ottla.storage.files.open_file import OpenFile
 from ottla.storage.files.regular_file import NoFileError, open_regular
 from ottla.storage.files.whole_file import read_whole
 from ottla.storage.producers.producer_snapshot import snapshot_path, write_snapshot
+from tests.storage.no_files import in_the_place_of
 
 FLAGS = [os.O_RDONLY, os.O_RDWR | os.O_CREAT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC]
 KINDS = ["a folder", "a pipe", "a socket", "a device", "a link that leads nowhere"]
 
 
-def made(path: Path, kind: str) -> Path:
-    if kind == "a folder":
-        path.mkdir()
-    elif kind == "a pipe":
-        os.mkfifo(path)
-    elif kind == "a socket":
-        with socket.socket(socket.AF_UNIX) as bound, chdir(path.parent):
-            bound.bind(path.name)
-    else:
-        path.symlink_to(os.devnull if kind == "a device" else path.name)
-    return path
-
-
 @pytest.mark.parametrize("flags", FLAGS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_file_is_told_at_once(tmp_path: Path, kind: str, flags: int) -> None:
-    path = made(tmp_path / "file", kind)
+    path = tmp_path / "file"
+    in_the_place_of(path, kind)
     with pytest.raises(NoFileError) as raised:
         open_regular(path, flags)
     assert (raised.value.filename, raised.value.strerror) == (str(path), f"it is {kind}, where a file belongs")
@@ -53,10 +40,10 @@ def test_one_that_is_not_there_is_missing_and_no_other_kind(tmp_path: Path) -> N
 
 
 def test_what_is_written_does_not_wait_for_a_reader_either(tmp_path: Path) -> None:
-    made(tmp_path / "file.tmp", "a pipe")
+    in_the_place_of(tmp_path / "file.tmp", "a pipe")
     with pytest.raises(NoFileError):
         replace_file(tmp_path / "file", "text")
-    made(snapshot_path(tmp_path, 5), "a pipe")
+    in_the_place_of(snapshot_path(tmp_path, 5), "a pipe")
     with pytest.raises(NoFileError):
         write_snapshot(tmp_path, 5, [])
     assert snapshot_path(tmp_path, 5).is_fifo()
@@ -66,5 +53,6 @@ def test_a_folder_is_held_only_by_who_asks_for_one(tmp_path: Path) -> None:
     assert not OpenFile(tmp_path, folder=True).writable
     with pytest.raises(NoFileError):
         OpenFile(tmp_path, read=True)
+    in_the_place_of(tmp_path / "pipe", "a pipe")
     with pytest.raises(NotADirectoryError):
-        OpenFile(made(tmp_path / "pipe", "a pipe"), folder=True)
+        OpenFile(tmp_path / "pipe", folder=True)

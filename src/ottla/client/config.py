@@ -6,11 +6,11 @@ is refused in so many words rather than ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from ottla.client.authentication.references import resolved
-from ottla.client.synonyms import advice, understood
+from ottla.client.synonyms import understood
 from ottla.config import Between, Password, options_of, read_settings
 from ottla.errors import ConfigError, NotYetError
 from ottla.security.security import check_security
@@ -131,22 +131,19 @@ def read_client_settings(
     for text in map(str, given):
         refuse_not_yet(text.replace("_", "."), {**COMMON_NOT_YET, **not_yet}, known)
         if text.replace("_", ".") not in known:
-            refuse_anothers(text, known)
+            refuse_anothers(text, cls)
     config = read_settings(cls, settings, **keywords)
     assert isinstance(config, CommonConfig)
     check_security(config, {str(name).replace(".", "_") for name in given})
     return config
 
 
-def refuse_anothers(name: str, known: Set[str]) -> None:
+def refuse_anothers(name: str, config: type) -> None:
     """ConfigError for a setting of another client, of ours or of somebody else's, that says what becomes of it here."""
-    from ottla.client.takers import FACES, names_of, taken_elsewhere
+    from ottla.client.takers import face_of, told_of
 
-    face = next(face for face in FACES if names_of(face) == known)
-    if (elsewhere := taken_elsewhere(name, face)) is not None:
-        raise ConfigError(elsewhere)
-    if (better := advice(name, known)) is not None:
-        raise ConfigError(f"unknown setting {name!r}: {better}")
+    if (told := told_of(name, face_of(config))) is not None:
+        raise ConfigError(told)
 
 
 def shared_by_all(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ottla.client.synonyms import advice
-from ottla.client.takers import FACES, Face, names_of, taken_elsewhere, takers
+from ottla.client.takers import Face, names_of, takers, told_of
 from ottla.config import unknown
 
 
@@ -36,8 +35,5 @@ def mistake_in(name: str, face: Face | None = None) -> str | None:
     who = takers(name)
     if any(dotted == one or dotted.startswith(f"{one}.") for one in promised()) or (who and face in (None, *who)):
         return None
-    if face is not None and (elsewhere := taken_elsewhere(name, face)) is not None:
-        return elsewhere
-    known = frozenset().union(*map(names_of, FACES if face is None else (face,)))
-    better = advice(name, known)
-    return unknown("setting", name, known) if better is None else f"unknown setting {name!r}: {better}"
+    told = told_of(name, face)
+    return unknown("setting", name, names_of(face)) if told is None else told
