@@ -21,6 +21,7 @@ DIRECTIVES = {
     "boundscheck": False,
     "wraparound": False,
     "annotation_typing": False,
+    "auto_pickle": False,  # what travels by pickle says itself how; it was an eighth of what is compiled
     "show_performance_hints": False,
 }
 SHARED = "ottla._cython"

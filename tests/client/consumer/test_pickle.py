@@ -19,7 +19,9 @@ from ottla.client.consumer import Consumer, ConsumerGroupMetadata, ConsumerRecor
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.producer import Producer
 from ottla.model import OffsetAndMetadata, OffsetAndTimestamp, RecordMetadata, TimestampType, TopicPartition
+from ottla.records import builder
 from tests.client.consumer.test_record import RECORD_FORMS, forms, source_of
+from tests.plain import is_compiled
 
 Again = Callable[[Any], Any]
 
@@ -97,6 +99,12 @@ def test_nothing_comes_back_as_nothing(again: Again) -> None:
 
 def value_of(record: ConsumerRecord) -> tuple[int, Any]:
     return record.offset, record.value
+
+
+@pytest.mark.skipif(not is_compiled(builder), reason="what is uncompiled has the pickling of every Python class")
+def test_what_no_user_hands_on_has_no_code_for_it(again: Again) -> None:
+    with pytest.raises(TypeError, match=r"cannot pickle '.*BatchBuilder' object"):
+        again(builder.BatchBuilder(max_bytes=100))
 
 
 def test_a_process_pool_works_on_records() -> None:
