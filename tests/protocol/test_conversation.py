@@ -131,10 +131,15 @@ def test_a_frame_too_short_for_a_header_is_refused(frame: bytes) -> None:
         decode_header(memoryview(frame))
 
 
-@pytest.mark.parametrize("length", [b"\xff\xfe", b"\x7f\xff"])
-def test_a_client_id_that_is_not_there_is_refused(length: bytes) -> None:
+def test_a_client_id_that_is_not_there_is_refused() -> None:
     with pytest.raises(ProtocolError, match="client id"):
-        decode_header(memoryview(b"\0\3\0\1\0\0\0\7" + length + b"abc"))
+        decode_header(memoryview(b"\0\3\0\1\0\0\0\7\x7f\xffabc"))
+
+
+@pytest.mark.parametrize("length", [b"\xff\xff", b"\xff\xfe", b"\x80\0"])
+def test_any_length_of_a_client_id_below_zero_is_none_as_for_kafka(length: bytes) -> None:
+    frame = memoryview(b"\0\3\0\1\0\0\0\7" + length + b"abc")
+    assert decode_header(frame) == (RequestHeader(3, 1, 7, None), 10)
 
 
 def test_a_client_may_have_an_empty_name() -> None:
@@ -142,9 +147,9 @@ def test_a_client_may_have_an_empty_name() -> None:
     assert decode_header(frame) == (RequestHeader(3, 1, 1, ""), 10)
 
 
-def test_a_name_that_is_no_text_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="the client id in a request header is not UTF-8"):
-        decode_header(memoryview(b"\0\3\0\1\0\0\0\1\0\1\xff"))
+def test_of_a_name_that_is_no_utf_8_the_rest_is_read_as_by_kafka() -> None:
+    frame = memoryview(b"\0\3\0\1\0\0\0\1\0\4B\xf6hm")  # as a client in C has it from a German Windows
+    assert decode_header(frame)[0].client_id == "B\ufffdhm"
 
 
 @pytest.mark.parametrize(

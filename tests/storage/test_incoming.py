@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from types import ModuleType
 from typing import Any
 
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.errors import CorruptRecordError, KafkaError
-from ottla.records.batch import iter_headers, stamp_all, verify_all
+from ottla.records.batch import BatchHeader, iter_headers, parse_header, seal, stamp_all, verify_all
+from ottla.records.builder import BatchBuilder
+from ottla.records.compression import Codec
 from ottla.records.crc32c import crc32c
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
@@ -29,7 +32,7 @@ SEEDS = [
     produced(7, 0, 1, transactional=True),
     bytes(batch(b"first") + batch(b"second", timestamps=[NOW + 90])),
 ]
-FIELDS = (0, 8, 12, 16, 17, 21, 23, 27, 35, 43, 51, 53, 57, 61)
+FIELDS = (0, 8, 12, 16, 17, 21, 23, 27, 35, 43, 51, 53, 57, 61, 62)
 """Where those of a header begin."""
 FACTS = ("offsets", "latest", "largest", "identified", "claims_time", "backwards", "size_bytes")
 
@@ -57,12 +60,36 @@ def arriving(draw: st.DrawFn) -> bytes:
     return bytes(data[: draw(st.sampled_from([len(data), len(data) - 1, 60, 61, 12]))])
 
 
+def are_as_many(records: bytes, header: BatchHeader) -> bool:
+    """Whether the records of a batch can be as many as its header says."""
+    if header.codec:
+        return header.count * 7 <= len(records) * {1: 1032, 2: 22, 3: 255, 4: 32768}[header.codec]
+    for _ in range(header.count):
+        octets = list(takewhile(lambda octet: octet > 0x7F, records[:4]))
+        prefix = len(octets) + 1
+        length = sum((octet & 0x7F) << 7 * place for place, octet in enumerate(records[:prefix]))
+        if (
+            len(records) < prefix
+            or records[prefix - 1] > 0x7F
+            or length % 2
+            or not 12 <= length <= 2 * (len(records) - prefix)
+        ):
+            return False
+        records = records[prefix + length // 2 :]
+    return not records
+
+
 def the_long_way(data: bytes, config: LogConfig, *, from_client: bool) -> str:
     """What is wrong with the batches; nothing where they may be appended."""
     try:
         check_format(data)
+        position = 0
         for header in verify_all(data, from_client=from_client):
             check_settings(header, config)
+            records = data[position + 61 : position + header.size_bytes]
+            if from_client and not are_as_many(records, header):
+                return f"KafkaError INVALID_RECORD: the records of the batch cannot be read: it says that it has {header.count}, and has more or fewer"
+            position += header.size_bytes
     except (CorruptRecordError, KafkaError) as error:
         return f"{type(error).__name__} {error}"
     return ""
@@ -91,6 +118,40 @@ def test_the_walk_takes_what_the_long_way_takes_and_says_what_it_says(
         assert results[0] == results[1]
         # Records are looked at as well where they claim to be of a time that is far ahead, or go backwards.
         assert results[0][0] == wrong or (wrong == "" and "imestamp" in results[0][0])
+
+
+def claiming(data: bytes, count: int) -> bytes:
+    """A batch that says that it has so many records."""
+    header = parse_header(data)._replace(count=count, last_offset_delta=count - 1)
+    return seal(header, memoryview(data)[61:])
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 5, 2**31 - 1])
+def test_a_batch_that_says_that_it_has_more_records_than_it_has_or_fewer_is_refused(
+    form: ModuleType, count: int
+) -> None:
+    data = claiming(bytes(batch(b"a", b"b" * 200, b"")), count)
+    with pytest.raises(
+        KafkaError,
+        match=f"INVALID_RECORD: the records of the batch cannot be read: it says that it has {count}, and has",
+    ):
+        form.checked(data, LogConfig(), Origin.CLIENT, NOW)
+    assert form.checked(claiming(data, 3), LogConfig(), Origin.CLIENT, NOW).offsets == 3
+
+
+def test_a_compressed_batch_is_not_opened_but_cannot_have_billions(form: ModuleType) -> None:
+    data = bytes(batch(b"a", b"bc", attributes=GZIP))
+    assert form.checked(claiming(data, 3), LogConfig(), Origin.CLIENT, NOW).offsets == 3
+    with pytest.raises(KafkaError, match="INVALID_RECORD"):
+        form.checked(claiming(data, 2**31 - 1), LogConfig(), Origin.CLIENT, NOW)
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_what_compresses_best_is_taken(form: ModuleType, codec: Codec) -> None:
+    builder = BatchBuilder(codec, max_bytes=1 << 22)
+    for _ in range(100_000):
+        assert builder.append(NOW, None, None)
+    assert form.checked(builder.build(), LogConfig(), Origin.CLIENT, NOW).offsets == 100_000
 
 
 def test_headers_and_stamps_are_those_of_the_long_way(form: ModuleType) -> None:

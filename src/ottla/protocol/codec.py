@@ -182,8 +182,8 @@ class Reader:
         kind = step.kind
         size = self.uvarint() - 1 if flexible else self.integer(2 if kind == STRING else 4)
         if size < 0:
-            if step.nullable and size == -1:
-                return None
+            if step.nullable:
+                return None  # whichever it is, as for Kafka
             raise MalformedError("must not be null" if size == -1 else f"its length is {size}")
         if kind == ARRAY:
             return self.array(step.item, size, flexible)
@@ -194,10 +194,8 @@ class Reader:
             return self.source[start : start + size]
         if kind == BYTES:
             return bytes(self.source[start : start + size])
-        try:
-            return str(self.source[start : start + size], "utf-8")
-        except UnicodeDecodeError:
-            raise MalformedError("a text is not UTF-8") from None
+        # Clients in C send whatever octets they were given. Kafka puts U+FFFD for what is no UTF-8, and answers.
+        return str(self.source[start : start + size], "utf-8", "replace")
 
     def array(self, item: Step, size: int, flexible: bool) -> list[Any]:
         if size * item.least_bytes > self.end - self.position:

@@ -40,17 +40,14 @@ def encode_request_header(header: RequestHeader, flexible: bool) -> bytes:
 
 
 def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
-    """The header at the front, without its tags, and where it ends."""
+    """The header at the front, without its tags, and where it ends; as lenient as Kafka's, which clients in C have to do with."""
     if len(frame) < FIXED.size:
         raise MalformedError(f"a frame of {len(frame)} bytes is too short for a request header")
     api_key, api_version, correlation_id, length = FIXED.unpack_from(frame)
     end = FIXED.size + max(length, 0)
-    if length < -1 or end > len(frame):
+    if end > len(frame):
         raise MalformedError(f"the client id in a request header has length {length}")
-    try:
-        client_id = None if length < 0 else str(frame[FIXED.size : end], "utf-8")
-    except UnicodeDecodeError:
-        raise MalformedError("the client id in a request header is not UTF-8") from None
+    client_id = None if length < 0 else str(frame[FIXED.size : end], "utf-8", "replace")
     return RequestHeader(api_key, api_version, correlation_id, client_id), end
 
 

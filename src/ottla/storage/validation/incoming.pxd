@@ -5,7 +5,8 @@ cimport ottla.records.native as raw
 from ottla.records.native cimport Source, Target
 
 cdef int CODEC_MASK, CONTROL, HEADER_BYTES, LOG_APPEND_TIME, MAGIC, TRANSACTIONAL, PREFIX_BYTES, LAST_CODEC
-cdef long long MASK32, NEVER
+cdef long long MASK32, NEVER, LEAST_RECORD, LAST_SHIFT
+cdef tuple EXPANSION
 
 @cython.final
 cdef class Incoming:
@@ -33,6 +34,9 @@ cdef bint is_possible(Source octets, Py_ssize_t position) noexcept
 
 @cython.locals(attributes=int)
 cdef bint is_a_producers(Source octets, Py_ssize_t position) noexcept
+
+@cython.locals(count=cython.longlong, codec=int, end=Py_ssize_t, length=cython.longlong, shift=int, byte=int, factor=cython.longlong)
+cdef bint has_its_records(Source octets, Py_ssize_t position, Py_ssize_t size) except -1
 
 @cython.locals(incoming=Incoming, from_client=cython.bint)
 cpdef Incoming checked(object data, object config, object origin, object now_ms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ottla.errors import CorruptRecordError
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import Buffer
 from ottla.records import raw
 from ottla.records.batch import (
@@ -36,6 +36,13 @@ from ottla.storage.validation.record_check import examined, needs_look
 CLIENT = Origin.CLIENT
 LAST_CODEC = int(Codec.ZSTD)
 MASK32 = 0xFFFF_FFFF
+LEAST_RECORD = 7
+"""Bytes of a record: its length, attributes, two deltas, three lengths of nothing."""
+LAST_SHIFT = 28
+"""Of a number of 32 bits, seven to an octet."""
+EXPANSION = (1, 1032, 22, 255, 1 << 15)
+"""How many times larger than itself what is compressed can be at most, by codec: gzip's longest match is 258 of 2 bits, snappy's 64 of 3
+octets, lz4 adds 255 for one, zstd has 128 KiB of one octet in a block of 4."""
 NEVER = -0x8000_0000_0000_0000
 """Earlier than any record."""
 
@@ -104,7 +111,9 @@ class Incoming:
         """Look at the batch of `size` bytes at `position`, all of which are there; whether it may be appended."""
         if crc32c(self.view[position + 21 : position + size]) != raw.int32(octets, position + 17) & MASK32:
             return False
-        if not is_possible(octets, position) or (from_client and not is_a_producers(octets, position)):
+        if not is_possible(octets, position):
+            return False
+        if from_client and not (is_a_producers(octets, position) and has_its_records(octets, position, size)):
             return False
         attributes = raw.int16(octets, position + 21)
         latest = raw.int64(octets, position + 35)
@@ -164,6 +173,31 @@ def is_a_producers(octets: Any, position: int) -> bool:
     return raw.int16(octets, position + 51) >= 0 and raw.int32(octets, position + 53) >= 0
 
 
+def has_its_records(octets: Any, position: int, size: int) -> bool:
+    """Whether a possible batch has as many records as it says. What is compressed is not opened: whether so many could be in there."""
+    count, codec = raw.int32(octets, position + 57), raw.int16(octets, position + 21) & CODEC_MASK
+    end = position + size
+    position += HEADER_BYTES
+    if codec:
+        factor = EXPANSION[codec]
+        return count * LEAST_RECORD <= (end - position) * factor
+    for _ in range(count):
+        length = shift = 0
+        byte = 0x80
+        while byte & 0x80:
+            if position >= end or shift > LAST_SHIFT:
+                return False
+            byte = octets[position]
+            length |= (byte & 0x7F) << shift
+            position += 1
+            shift += 7
+        # Zigzag: an odd number is a negative one.
+        if length & 1 or length >> 1 < LEAST_RECORD - 1 or length >> 1 > end - position:
+            return False
+        position += length >> 1
+    return position == end
+
+
 def checked(data: Buffer, config: LogConfig, origin: Origin, now_ms: int) -> Incoming:
     """The batches in `data`; CorruptRecordError for damaged bytes, KafkaError for what the settings refuse."""
     incoming = Incoming(writable(data))
@@ -195,8 +229,15 @@ def looked_into(incoming: Incoming, config: LogConfig, now_ms: int) -> Incoming:
 def refuse(view: memoryview, config: LogConfig, from_client: bool) -> None:
     """Say what is wrong with batches that may not be appended."""
     check_format(view)
+    octets, position = raw.room(view), 0
     for header in verify_all(view, from_client=from_client):
         check_settings(header, config)
+        if from_client and not has_its_records(octets, position, header.size_bytes):
+            raise KafkaError(
+                ErrorCode.INVALID_RECORD,
+                f"the records of the batch cannot be read: it says that it has {header.count}, and has more or fewer",
+            )
+        position += header.size_bytes
     raise CorruptRecordError(f"{len(view)} bytes of record batches are not as they must be")
 
 
