@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,10 +14,12 @@ from ottla.cli.options import json_lines_option, json_option, place_of, read_as_
 from ottla.cli.pipelines import control as pipeline_control
 from ottla.cli.pipelines.connector import clean, new_connector
 from ottla.cli.pipelines.options import chosen, master_option, names_option, one_of, told_line_by_line, where_option
+from ottla.cli.pipelines.signals import ended_by_signals
 from ottla.cli.tables import show
 from ottla.cli.verbs import Verbs
 
 if TYPE_CHECKING:
+    from ottla.pipelines.file.reading import Read
     from ottla.pipelines.manager.build import Built
     from ottla.pipelines.manager.facts import Facts
     from ottla.pipelines.manager.home import Home
@@ -66,26 +67,29 @@ def run(
     from ottla.pipelines.manager.preparation import prepared
     from ottla.pipelines.manager.session import end_session, session_for
     from ottla.spark.driver.class_archive import have_archive_made
+    from ottla.spark.driver.interruptible import interruptible
 
     with told_line_by_line(), metrics_at(metrics) as show_metrics:
         reads = chosen(read_pipelines(where), names)
-        with prepared(reads) as homes:
-            spark = session_for(reads, master)
+        with ended_by_signals() as ending, prepared(reads) as homes:
+            spark = interruptible(lambda: session_for(reads, master))
             have_archive_made()
-            with view_of([read.name for read in reads], in_json=in_json) as tell, ended_by_signals() as on_signal:
-                manager = Manager(
-                    reads,
-                    spark,
-                    homes,
-                    once=once,
-                    tell=tell,
-                    read_again=lambda name: one_of(read_pipelines(where), name),
+            with view_of([read.name for read in reads], in_json=in_json) as tell:
+                manager = interruptible(
+                    lambda: Manager(
+                        reads,
+                        spark,
+                        homes,
+                        once=once,
+                        tell=tell,
+                        read_again=lambda name: one_of(read_pipelines(where), name),
+                    )
                 )
                 show_metrics(manager.facts)
-                on_signal(manager.stop)
+                ending.by(manager.stop)
                 with controlled(manager, listen):
                     well = manager.run()
-        end_session(spark)
+            end_session(spark)
     click.get_current_context().exit(0 if well else 1)
 
 
@@ -96,17 +100,12 @@ def run(
 @json_option
 def plan(where: Path, names: tuple[str, ...], master: str | None, in_json: bool) -> None:
     """Show what would run: the columns after each step, and where state and checkpoints lie."""
-    from ottla.pipelines.file.reading import checkpoints_of, read_pipelines
-    from ottla.pipelines.manager.home import Home
-    from ottla.pipelines.manager.manager import build_all
-    from ottla.pipelines.manager.session import session_for
+    from ottla.pipelines.file.reading import read_pipelines
+    from ottla.spark.driver.interruptible import interruptible
 
-    with told_line_by_line():
+    with told_line_by_line(), ended_by_signals():
         reads = chosen(read_pipelines(where), names)
-        spark = session_for(reads, master)
-        homes = {read.name: Home(checkpoints_of(read), read.name) for read in reads}
-        plans = [plan_of(built, homes[built.read.name]) for built in build_all(reads, spark, homes)]
-        spark.stop()
+        plans = interruptible(lambda: plans_of(reads, master))
     if in_json:
         show(PLAN, plans, in_json=True)
         return
@@ -136,6 +135,20 @@ class Plan(NamedTuple):
     promise: str
     checkpoint: str
     begins: str
+
+
+def plans_of(reads: Sequence[Read], master: str | None) -> list[Plan]:
+    """What each would do, by a Spark that is started for it."""
+    from ottla.pipelines.file.reading import checkpoints_of
+    from ottla.pipelines.manager.home import Home
+    from ottla.pipelines.manager.manager import build_all
+    from ottla.pipelines.manager.session import session_for
+
+    spark = session_for(reads, master)
+    homes = {read.name: Home(checkpoints_of(read), read.name) for read in reads}
+    plans = [plan_of(built, homes[built.read.name]) for built in build_all(reads, spark, homes)]
+    spark.stop()
+    return plans
 
 
 def plan_of(built: Built, home: Home) -> Plan:
@@ -176,22 +189,6 @@ def metrics_at(place: str | None) -> Iterator[Callable[[Callable[[], list[Facts]
             collector.facts = facts
 
         yield show
-
-
-@contextmanager
-def ended_by_signals() -> Iterator[Callable[[Callable[[], None]], None]]:
-    """Have Ctrl-C and SIGTERM end what is given, in order; until there is something, they end the command."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def set_up(stop: Callable[[], None]) -> None:
-        for number in before:
-            signal.signal(number, lambda *_: stop())
-
-    try:
-        yield set_up
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @pipeline.command()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ottla.spark.driver.cancelling import cancel_at_interrupt
 from ottla.spark.driver.class_archive import archived_classes
-from ottla.spark.driver.held_back import interrupt_held_back
+from ottla.spark.driver.interruptible import interruptible
 from ottla.spark.driver.java import ensure_java
 from ottla.spark.driver.lookup_python import ensure_python, use_python
+from ottla.spark.driver.threads import ensure_active
 from ottla.spark.driver.versions import ensure_versions
 from ottla.spark.workers.worker_python import worker_python
 
@@ -55,5 +57,8 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    with archived_classes(), interrupt_held_back():
-        return builder.getOrCreate()
+    with archived_classes():
+        spark: SparkSession = interruptible(builder.getOrCreate)
+    ensure_active(spark)
+    cancel_at_interrupt(spark)
+    return spark

@@ -88,6 +88,7 @@ def start_fork_server(home: Path) -> Path:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=[listener.fileno()],
+            process_group=0,  # Ctrl-C is for this process, and would find that one importing
             # As Spark would have it for workers.
             env={SEED: "0", "OMP_NUM_THREADS": "1", **os.environ},
         )

@@ -1,0 +1,96 @@
+"""Ctrl-C and SIGTERM while a command runs pipelines."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ottla.cli.pipelines.signals import ended_by_signals
+from tests.cli.conftest import ottla, start
+from tests.patience import PATIENCE, eventually
+
+FILE = """
+settings: {{bootstrap.servers: "{servers}"}}
+pipelines:
+  copy:
+    source: {{type: topic, topic: {topic}}}
+    sink: {{type: topic, topic: {topic}-copy}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def usual() -> Iterator[None]:
+    """As a command has it that has just begun."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def interrupted_twice() -> None:
+    with ended_by_signals():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_until_there_is_something_to_stop_one_interrupts_and_a_further_one_strikes_nothing() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_twice()
+    signal.raise_signal(signal.SIGINT)  # the command is still ending
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_then_both_stop_it_as_often_as_they_come(number: signal.Signals) -> None:
+    done: list[str] = []
+    with ended_by_signals() as ending:
+        ending.by(lambda: done.append("stop"))
+        signal.raise_signal(number)
+        signal.raise_signal(number)
+    assert done == ["stop", "stop"]
+
+
+def test_signals_that_did_not_come_are_given_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with ended_by_signals() as ending:
+        ending.by(lambda: None)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def processes(session: int) -> list[str]:
+    """The names of those that belong to a session."""
+    names = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = stat.read_text(encoding="utf-8").partition("(")[2].rpartition(")")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        state, _, _, of = rest.split()[:4]
+        if int(of) == session and state != "Z":
+            names.append(name)
+    return names
+
+
+@pytest.mark.behaviour("D1")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_ctrl_c_twice_while_java_starts_ends_it_without_a_traceback_and_leaves_nothing(
+    address: str, topic: str, tmp_path: Path
+) -> None:
+    ottla("topics", "create", topic, "--bootstrap-server", address)
+    file = tmp_path / "copy.yaml"
+    file.write_text(FILE.format(servers=address, topic=topic), encoding="utf-8")
+    run = start("pipeline", "run", file, apart=True)
+    eventually(lambda: "java" in processes(run.pid) or run.poll() is not None)
+    for _ in range(2):
+        os.killpg(run.pid, signal.SIGINT)
+    said = run.communicate(timeout=PATIENCE)[1]
+    assert (run.returncode, "Traceback" in said) == (130, False), said
+    eventually(lambda: not processes(run.pid))

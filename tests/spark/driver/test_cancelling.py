@@ -1,0 +1,52 @@
+"""Ctrl-C in a program that has started Spark."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ottla.spark.driver.cancelling import cancel_at_interrupt
+
+pytestmark = pytest.mark.behaviour("D1")
+
+
+@pytest.fixture(autouse=True)
+def usual() -> Iterator[None]:
+    """As a program has it that has not started Spark."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def session(done: list[str]) -> SparkSession:
+    """One whose jobs are over at once."""
+    context = SimpleNamespace(cancelAllJobs=lambda: done.append("cancelled"))
+    return cast(SparkSession, SimpleNamespace(sparkContext=context))
+
+
+def test_jobs_are_cancelled_and_the_program_is_interrupted() -> None:
+    done: list[str] = []
+    cancel_at_interrupt(session(done))
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert done == ["cancelled"]
+
+
+def test_a_java_that_is_gone_keeps_nobody_from_being_interrupted() -> None:
+    broken = SimpleNamespace(sparkContext=SimpleNamespace(cancelAllJobs=lambda: 1 / 0))
+    cancel_at_interrupt(cast(SparkSession, broken))
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_handler_of_the_program_stays() -> None:
+    heard: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    cancel_at_interrupt(session([]))
+    signal.raise_signal(signal.SIGINT)
+    assert heard == [signal.SIGINT]

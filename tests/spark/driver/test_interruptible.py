@@ -1,0 +1,55 @@
+"""Ctrl-C while Java works."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ottla.spark.driver.interruptible import interruptible
+
+pytestmark = pytest.mark.behaviour("D1")
+SECONDS = 10.0
+
+
+@pytest.fixture(autouse=True)
+def usual() -> Iterator[None]:
+    """As a program has it that has not started Spark."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt(begun: threading.Event) -> None:
+    assert begun.wait(SECONDS)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+def test_who_waits_is_interrupted_at_once_and_the_work_comes_to_its_end() -> None:
+    begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        assert may_end.wait(SECONDS)
+        ended.set()
+
+    threading.Thread(target=interrupt, args=[begun]).start()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work)
+    assert not ended.is_set()
+    may_end.set()
+    assert ended.wait(SECONDS)
+
+
+def test_what_the_work_returns_is_returned() -> None:
+    assert interruptible(lambda: "a session") == "a session"
+
+
+def test_what_the_work_raises_is_raised() -> None:
+    def work() -> None:
+        raise ValueError("no Java")
+
+    with pytest.raises(ValueError, match="no Java"):
+        interruptible(work)
