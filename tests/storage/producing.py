@@ -37,11 +37,12 @@ def send(
     *,
     epoch: int = 0,
     transactional: bool = False,
+    leader_epoch: int = 0,
     now: int = NOW,
 ) -> Appended:
     """Append such a batch."""
     data = produced(producer_id, sequence, count, epoch=epoch, transactional=transactional)
-    return log.append(data, leader_epoch=0, now_ms=now)
+    return log.append(data, leader_epoch=leader_epoch, now_ms=now)
 
 
 def end(
@@ -52,12 +53,13 @@ def end(
     epoch: int = 0,
     coordinator_epoch: int = 0,
     transaction_version: int = 0,
+    leader_epoch: int = 0,
 ) -> Appended:
     """Append the end of a transaction."""
     marker = EndMarker(ControlType.COMMIT if commit else ControlType.ABORT, coordinator_epoch)
     return log.append(
         encode_end_marker(producer_id, epoch, marker, NOW),
-        leader_epoch=0,
+        leader_epoch=leader_epoch,
         now_ms=NOW,
         origin=Origin.COORDINATOR,
         transaction_version=transaction_version,

@@ -150,10 +150,10 @@ def write(log: Log, chance: random.Random) -> None:
             )
             continue
         transactional = producer == 3
-        send(log, producer, sequences[producer], transactional=transactional)
+        send(log, producer, sequences[producer], transactional=transactional, leader_epoch=epoch)
         sequences[producer] += 1
         if transactional and chance.random() < 0.5:
-            end(log, producer, commit=chance.random() < 0.5)
+            end(log, producer, commit=chance.random() < 0.5, leader_epoch=epoch)
 
 
 def state(log: Log) -> Any:

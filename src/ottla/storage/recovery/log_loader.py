@@ -74,9 +74,9 @@ class LogLoader(Struct):
         size = segment.size
         segment.rewind(None if self.clean else self.point)
         segment.changed = segment.changed or not self.clean
-        if self.producers is not None:
-            self.producers.walk([segment], whole=False)
         expected, end = self._expected(segment), segment.base_offset
+        if self.producers is not None:
+            self.producers.walk_below(segment, expected)
         bounds = Bounds(
             segment.below,
             grows=last and not self.copied,

@@ -54,19 +54,19 @@ class ProducerRecovery:
         self._indexing = indexing
         remove_strays(directory, snapshots, {self.start, *(each.base_offset for each in segments)}, limit)
 
-    def walk(self, segments: Sequence[Segment], *, whole: bool = True) -> None:
-        """Take the batches of segments as far as they were noted: what concerns no transaction by its header alone.
-
-        They are `whole` where nothing of them is taken later.
-        """
+    def walk(self, segments: Sequence[Segment]) -> None:
+        """Take the batches of segments: what concerns no transaction by its header alone."""
         for segment in segments_from(segments, self._next_offset):
-            for found in surely(segment, self._next_offset):
-                if isinstance(found, Unsound):
-                    self.lose(segment, found)
-                else:
-                    self.replay(segment, *found)
-            if whole:
-                self.end(segment)
+            self.walk_below(segment, segment.below)
+            self.end(segment)
+
+    def walk_below(self, segment: Segment, offset: int) -> None:
+        """The same of one as far as it is noted; the batches from an offset on are taken later."""
+        for found in surely(segment, self._next_offset, offset):
+            if isinstance(found, Unsound):
+                self.lose(segment, found)
+            else:
+                self.replay(segment, *found)
 
     def begin(self, segment: Segment) -> None:
         """Take up a segment of which nothing is known to be on the disk, but for the log itself."""
@@ -224,10 +224,13 @@ def headers(segment: Segment, from_offset: int) -> Iterator[Found]:
     return (each for each in segment.batches(position, base_offset) if each.header.last_offset >= from_offset)
 
 
-def surely(segment: Segment, from_offset: int) -> Iterator[Found | Unsound]:
-    """The same with the stretches that cannot be, where what may be part of a transaction counts only with its CRC."""
+def surely(segment: Segment, from_offset: int, below: int | None = None) -> Iterator[Found | Unsound]:
+    """The same with the stretches that cannot be, where what may be part of a transaction counts only with its CRC.
+
+    Damage at the end of what is noted reaches to offset `below`, or to the next segment.
+    """
     base_offset, position = segment.entry_before(from_offset)
-    for found in segment.stretches(position, base_offset):
+    for found in segment.stretches(position, base_offset, below):
         if isinstance(found, Unsound):
             if found.next_offset > from_offset:
                 yield found

@@ -248,9 +248,9 @@ class Segment(SegmentEnd):
         """What its batches are held against, as far as they were not appended in this run."""
         return Bounds(min(self.below, self.own_offset), self.epochs())
 
-    def stretches(self, position: int, expected: int) -> Iterator[Found | Unsound]:
-        """What there is from a position on, where an offset is expected or a later one."""
-        return sound_walk(self.file, position, self.size, expected, Bounds(self.below, self.epochs()))
+    def stretches(self, position: int, expected: int, below: int | None = None) -> Iterator[Found | Unsound]:
+        """What there is from a position on, where an offset is expected or a later one; all of it is `below` an offset."""
+        return sound_walk(self.file, position, self.size, expected, Bounds(below or self.below, self.epochs()))
 
     def batches(self, position: int = 0, expected: int | None = None) -> Iterator[Found]:
         """The batches from a position on that can be believed."""
