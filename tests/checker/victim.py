@@ -104,8 +104,7 @@ class Keeper(threading.Thread):
 
     def run(self) -> None:
         for number, crash in enumerate(self._crashes):
-            self._live(crash)
-            if self._over.is_set():
+            if not self._dies(crash):
                 return
             self._victim.wait()
             self._victim.start(next(iter(self._crashes[number + 1 :]), None))
@@ -115,11 +114,13 @@ class Keeper(threading.Thread):
         self._over.set()
         self.join()
 
-    def _live(self, crash: Crash) -> None:
+    def _dies(self, crash: Crash) -> bool:
+        """Whether it dies before crashes are over."""
         goal = len(self._history) + crash.count
         while not self._over.is_set():
             if crash.point == KILLED and self._history.wait_for(goal, 0.05):
                 self._victim.kill()
-                return
+                return True
             if crash.point != KILLED and self._victim.is_dead(0.05):
-                return
+                return True
+        return False

@@ -25,6 +25,7 @@ NOTHING = object()
 def assert_records(topic: Topic, expected: Iterable[Any], *, timeout: float = TIMEOUT) -> None:
     """Wait until a topic has as many committed records as are expected, and hold all that it has against them.
 
+    `timeout` is how many seconds to wait for those that are not there; what is there then is read, however busy the machine.
     Each is a value, or a pair of key and value. `bytes` are compared as they are, `str` as UTF-8, None as no value at all, and
     anything else as JSON. In a topic of one partition the order counts. AssertionError shows both, line by line.
     """
@@ -49,7 +50,7 @@ def assert_records(topic: Topic, expected: Iterable[Any], *, timeout: float = TI
 
 
 def read(topic: Topic, count: int, timeout: float) -> tuple[list[ConsumerRecord], int]:
-    """All committed records, once there are so many or the time is over; and how many partitions there are."""
+    """All committed records that are there once there are so many or the time is over; and how many partitions there are."""
     with uncollected():
         from ottla import Consumer, TopicPartition  # only where something is read
 
@@ -62,6 +63,7 @@ def read(topic: Topic, count: int, timeout: float) -> tuple[list[ConsumerRecord]
         while len(found) < count and time.monotonic() < deadline:
             found += list(consumer.poll(POLL_SECONDS))
         ends = consumer.end_offsets(places)
+        deadline = time.monotonic() + TIMEOUT
         while any(consumer.position(each) < ends[each] for each in places) and time.monotonic() < deadline:
             found += list(consumer.poll(POLL_SECONDS))
     return found, len(places)
