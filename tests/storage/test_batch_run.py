@@ -14,17 +14,14 @@ import ottla.storage.batches.batch_run as compiled
 from ottla.model import Buffer
 from ottla.records.batch import iter_headers, stamp_all
 from ottla.storage.batches.sound_walk import checked_walk
-from ottla.storage.log import Log
-from ottla.storage.log_config import LogConfig
 from tests.plain import is_compiled, plain
 from tests.storage.batches import NOW, batch, open_log
-from tests.storage.producing import end, produced, send
+from tests.storage.drawn import INTERVAL, SMALL, state, write
+from tests.storage.producing import produced
 
 FORMS = {"compiled": compiled, "plain": plain("ottla.storage.batches.batch_run")}
 forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 FAR = 2**62
-INTERVAL = 200
-SMALL = LogConfig(index_interval_bytes=INTERVAL, segment_bytes=4000)
 
 
 def row(*batches: Buffer, base_offset: int = 0, leader_epoch: int = 3) -> bytearray:
@@ -134,44 +131,6 @@ def test_both_forms_say_the_same_of_damaged_bytes(seed: int) -> None:
 def test_any_bytes_are_walked_without_harm(data: bytes) -> None:
     for form in FORMS.values():
         assert walked(form, data)[0] in (False, True)
-
-
-def write(log: Log, chance: random.Random) -> None:
-    """Records of producers of all kinds, in the terms of several leaders."""
-    epoch, sequences = chance.randrange(2), dict.fromkeys(range(4), 0)
-    for _ in range(chance.randrange(60)):
-        epoch += chance.random() < 0.05
-        producer = chance.randrange(6)
-        if producer not in sequences:
-            log.append(
-                batch(b"x" * chance.randrange(80), timestamps=[NOW + chance.randrange(99)]),
-                leader_epoch=epoch,
-                now_ms=NOW,
-            )
-            continue
-        transactional = producer == 3
-        send(log, producer, sequences[producer], transactional=transactional, leader_epoch=epoch)
-        sequences[producer] += 1
-        if transactional and chance.random() < 0.5:
-            end(log, producer, commit=chance.random() < 0.5, leader_epoch=epoch)
-
-
-def state(log: Log) -> Any:
-    """All that a log knows."""
-    known = {id_: (entry.epoch, list(entry.batches)) for id_, entry in log.producers.entries.items()}
-    marks = [
-        (each.size, each.bytes_since_entry, each.max_timestamp, each.max_timestamp_offset) for each in log.segments
-    ]
-    indexes = [(list(each.offsets._offsets), list(each.times._timestamps)) for each in log.segments]
-    return (
-        log.end_offset,
-        known,
-        log.producers.open,
-        log.epochs.entries,
-        marks,
-        indexes,
-        log.aborted(0, 0, log.end_offset),
-    )
 
 
 @settings(deadline=None, max_examples=40)

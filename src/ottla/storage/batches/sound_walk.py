@@ -9,14 +9,16 @@ bytes; changes nothing.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ottla.errors import CorruptRecordError
-from ottla.model import INT64_MAX, HasFileno
+from ottla.model import INT32_MAX, INT64_MAX, HasFileno
 from ottla.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header, verify
 from ottla.storage.batches.batch_run import BatchRun
 from ottla.storage.batches.scan import SCAN_BLOCK, Window, header_at
@@ -66,6 +68,8 @@ class Bounds(Struct, frozen=True):
             return f"the batch has offset {header.base_offset}, expected {expected}{' or more' if self.gaps else ''}"
         if header.next_offset > self.below:
             return f"the batch ends at offset {header.last_offset}, what follows begins at {self.below}"
+        if header.last_offset - expected > INT32_MAX:
+            return f"the batch has offset {header.base_offset}, further from {expected} than a segment reaches"
         if header.last_offset_delta < 0:
             return f"the batch spans {header.last_offset_delta + 1} offsets"
         epoch = header.leader_epoch
@@ -152,7 +156,8 @@ def checked_walk(
 
 def last_damaged(held: Found, first: int, end: int) -> Unsound:
     """The last batch, whose CRC does not hold; what it says of its offsets may be wrong, too: they begin where the one before ended."""
-    following = max(held.header.next_offset, first + 1)
+    said = held.header.next_offset - first
+    following = first + (said if 0 < said <= held.header.size_bytes else 1)
     reason = "the CRC of the last batch is not that of its bytes"
     return Unsound(held.position, end - held.position, first, following, reason, at_end=True)
 
@@ -222,16 +227,23 @@ def after_damage(
 def doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: int) -> str:
     """Why a batch behind a gap of offsets is not believed: it may have leapt over those behind it, or to nowhere.
 
-    `passed` offsets are those of the whole batches that lie in the gap and say that they are elsewhere.
+    `passed` offsets are those of the whole batches that lie in the gap and say that they are elsewhere. What is damaged in front of
+    a batch has more likely reached its first bytes, which no CRC covers, than there is other damage behind it.
     """
     header = batch.header
     if header.base_offset - expected in (0, passed):
         return ""
     after = coming.peek()
     if isinstance(after, Found) and expected <= after.header.base_offset < header.next_offset:
-        if after.header.base_offset - expected != header.next_offset - header.base_offset:
+        is_its_turn = after.header.base_offset - expected == header.next_offset - header.base_offset
+        if not is_its_turn and not coming.behind_gap:
             coming.pop()  # Which of the two is wrong, nobody can tell.
         return f"the batch has offset {header.base_offset}, the one behind it {after.header.base_offset}"
+    if isinstance(after, Gap):
+        after = coming.whole()
+        if after is not None and expected <= after.header.base_offset < header.next_offset:
+            return f"the batch has offset {header.base_offset}, one behind it {after.header.base_offset}"
+        return ""
     if after is None and bounds.grows and not coming.broken and header.next_offset != bounds.end:
         return f"the batch has offset {header.base_offset}, expected {expected}"
     if after is None and bounds.end is not None and header.next_offset != bounds.end:
@@ -245,22 +257,37 @@ class Coming:
     def __init__(self, file: HasFileno, position: int, end: int) -> None:
         self.broken = False
         """Whether something that is no whole batch was passed."""
+        self.behind_gap = False
+        """Whether that was just before the last one."""
         self._found = (
             Found(each.position, each.header) if isinstance(each, Batch) else each for each in walk(file, position, end)
         )
-        self._next: Found | Gap | None = None
+        self._ahead: deque[Found | Gap] = deque()
+        self._after_gap = False
 
     def pop(self) -> Found | Gap | None:
         """The next, None at the end."""
-        found, self._next = self._next or next(self._found, None), None
-        self.broken = self.broken or isinstance(found, Gap)
+        found = self._ahead.popleft() if self._ahead else next(self._found, None)
+        self.behind_gap, self._after_gap = self._after_gap, isinstance(found, Gap)
+        self.broken = self.broken or self._after_gap
         return found
 
     def peek(self) -> Found | Gap | None:
         """The same, which stays the next."""
-        if self._next is None:
-            self._next = next(self._found, None)
-        return self._next
+        if not self._ahead:
+            self._ahead.extend(islice(self._found, 1))
+        return self._ahead[0] if self._ahead else None
+
+    def whole(self) -> Found | None:
+        """The next that is a whole batch, behind all that is none; both stay."""
+        for found in self._ahead:
+            if isinstance(found, Found):
+                return found
+        for found in self._found:
+            self._ahead.append(found)
+            if isinstance(found, Found):
+                return found
+        return None
 
 
 def spanned(file: HasFileno, position: int, end: int) -> int:

@@ -118,14 +118,11 @@ def found_epochs(segments: Sequence[Segment]) -> Entries:
 
 
 def with_next(segment: Segment, following: BatchHeader | None) -> Iterator[tuple[BatchHeader, BatchHeader | None]]:
-    """Each header of a segment and the one behind it, as far as they can be read."""
+    """Each header of a segment that can be believed, and the one behind it."""
     before = None
-    try:
-        for _, header in scan(segment.file, 0, segment.size, block_bytes=4096):
-            if before is not None:
-                yield before, header
-            before = header
-    except CorruptRecordError:
-        pass
+    for _, header in segment.batches():
+        if before is not None:
+            yield before, header
+        before = header
     if before is not None:
         yield before, following

@@ -120,6 +120,8 @@ class LogLoader(Struct):
     def _next_offset(self, found: Unsound, segment: Segment, last: bool) -> int:
         if not found.at_end:
             return found.next_offset
+        if last and self.clean and self.point > found.first_offset:
+            return self.point  # as a clean stop wrote down; what is damaged may say anything
         return max(found.next_offset, self.point, found.first_offset + 1) if last else segment.below
 
     def _lose(self, segment: Segment, found: Unsound) -> None:

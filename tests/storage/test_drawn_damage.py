@@ -1,0 +1,60 @@
+"""A start after a crash on drawn logs, each damaged in one place: what is whole stays, and is what it was."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ottla.records.batch import iter_headers
+from tests.storage.batches import open_log
+from tests.storage.drawn import SMALL, state, write
+
+SEEDS = range(1, 81)
+
+
+class Damaged(NamedTuple):
+    """A log on the disk."""
+
+    folder: Path
+    file: str
+    whole: set[int]
+    """The first offsets of its batches in that file that were left alone."""
+    end: int
+    point: int
+
+
+def damaged(folder: Path, seed: int) -> Damaged:
+    """A log of drawn records, some bytes of which were drawn anew."""
+    chance = random.Random(seed)
+    log = open_log(folder, SMALL)
+    while log.end_offset < 2:
+        write(log, chance)
+    if chance.random() < 0.5:
+        log.epochs.flush(log.end_offset)
+    file = chance.choice([each for each in sorted(folder.glob("*.log")) if each.stat().st_size])
+    before = file.read_bytes()
+    data = bytearray(before)
+    start, count = chance.randrange(len(data)), chance.choice([1, 20, 100])
+    data[start : start + count] = chance.randbytes(len(data[start : start + count]))
+    file.write_bytes(data)
+    whole = {
+        header.base_offset
+        for position, header in iter_headers(bytearray(before))
+        if data[position : position + header.size_bytes] == before[position : position + header.size_bytes]
+    }
+    return Damaged(folder, file.name, whole, log.end_offset, chance.randrange(log.end_offset + 1))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_whole_is_served_and_a_second_start_finds_what_the_first_did(tmp_path: Path, seed: int) -> None:
+    log = damaged(tmp_path, seed)
+    found = open_log(tmp_path, SMALL, recovery_point=log.point)
+    segments = {each.path.name: each for each in found.segments}
+    assert log.whole <= {each.header.base_offset for each in segments[log.file].batches()}
+    assert log.point <= found.end_offset <= log.end
+    end, producers, transactions, *_, aborted = state(found)
+    again = state(open_log(tmp_path, SMALL, recovery_point=log.point))
+    assert (again[0], again[1], again[2], again[-1]) == (end, producers, transactions, aborted)

@@ -1,0 +1,61 @@
+"""Damaged headers that say other offsets than theirs: no CRC covers where a batch begins, and none holds that was damaged, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.storage.log import Log
+from tests.storage.batches import append, open_log
+
+LEAP_BYTES = (1, 5)
+"""Of a batch's first offset: one bit here is more than a segment's index can tell, or some ten thousand."""
+DELTA_BYTE = 24
+"""Of the last record's offset, counted from the first."""
+
+
+def written(directory: Path, count: int) -> Log:
+    """A log of batches with one record each."""
+    log = open_log(directory)
+    for number in range(count):
+        append(log, b"record %d" % number)
+    return log
+
+
+def flip(log: Log, batch: int, byte: int) -> None:
+    """One bit of a batch."""
+    segment = log.segments[0]
+    position = segment.size // log.end_offset * batch + byte
+    with segment.path.open("r+b") as file:
+        file.seek(position)
+        value = file.read(1)[0]
+        file.seek(position)
+        file.write(bytes([value ^ 1]))
+
+
+@pytest.mark.parametrize("byte", LEAP_BYTES)
+@pytest.mark.parametrize("point", [0, 4, 10])
+def test_one_that_leaps_before_damage_takes_nothing_whole_with_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, point: int, byte: int
+) -> None:
+    log = written(tmp_path, 10)
+    flip(log, 3, byte)
+    flip(log, 4, -1 + log.segments[0].size // 10)
+    again = open_log(tmp_path, recovery_point=point)
+    assert (again.recovery, again.end_offset, again.segments[0].size) == (None, 10, log.segments[0].size)
+    assert "(offsets 3 to 4) are damaged" in caplog.text
+
+
+def test_the_last_one_leaps_over_no_end_that_a_clean_stop_wrote_down(tmp_path: Path) -> None:
+    log = written(tmp_path, 10)
+    log.close()
+    flip(log, 9, DELTA_BYTE)
+    assert open_log(tmp_path, recovery_point=10, clean=True).end_offset == 10
+
+
+def test_nor_further_than_its_bytes_where_no_end_is_known(tmp_path: Path) -> None:
+    log = written(tmp_path, 10)
+    log.close()
+    flip(log, 9, DELTA_BYTE)
+    assert open_log(tmp_path, clean=True).end_offset == 10
