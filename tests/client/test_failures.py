@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import re
 import socket
 import subprocess
 import sys
@@ -120,8 +121,9 @@ def test_a_server_that_says_nothing_is_given_up(act: Callable[[str], None]) -> N
 
 @EVERYBODY
 def test_a_server_that_hangs_up_is_no_kafka(act: Callable[[str], None]) -> None:
-    with server_saying(b"") as servers, pytest.raises(NoBrokersAvailableError, match=f"not a Kafka broker: {servers}"):
+    with server_saying(b"") as servers, pytest.raises(NoBrokersAvailableError) as caught:
         act(servers)
+    assert re.search(f"not a Kafka broker: {servers}|{servers} .*: not a Kafka broker", str(caught.value))
 
 
 def test_a_host_name_there_is_not_is_named() -> None:
