@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import re
+import signal
 import socket
 import subprocess
 import sys
