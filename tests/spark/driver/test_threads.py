@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from ottla.spark import session
 from tests.spark.topics import Topics
 
 
@@ -51,3 +52,13 @@ def test_a_stream_is_started_from_any_thread(topics: Topics, tmp_path: Path) -> 
 
     in_a_new_thread(run)
     assert topics.values(target) == ["1", "2"]
+
+
+def test_who_asks_for_the_session_has_it_active_whatever_was(topics: Topics) -> None:
+    spark = topics.spark
+    java: Any = spark._jvm
+    sessions = java.org.apache.spark.sql.SparkSession
+    other = spark.newSession()
+    sessions.setActiveSession(other._jsparkSession)
+    assert session() is spark
+    assert sessions.getActiveSession().get().equals(spark._jsparkSession)

@@ -10,7 +10,7 @@ from ottla.spark.driver.class_archive import archived_classes
 from ottla.spark.driver.interruptible import interruptible
 from ottla.spark.driver.java import ensure_java
 from ottla.spark.driver.lookup_python import ensure_python, use_python
-from ottla.spark.driver.threads import ensure_active
+from ottla.spark.driver.threads import activate
 from ottla.spark.driver.versions import ensure_versions
 from ottla.spark.workers.worker_python import worker_python
 
@@ -59,6 +59,6 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
         builder = builder.config(key, value)
     with archived_classes():
         spark: SparkSession = interruptible(builder.getOrCreate)
-    ensure_active(spark)
+    activate(spark)
     cancel_at_interrupt(spark)
     return spark

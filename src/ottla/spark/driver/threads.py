@@ -40,10 +40,17 @@ def in_its_session(method: Callable[P, T]) -> Callable[P, T]:
 
 
 def ensure_active(session: Any) -> None:
-    """Have Java's side know of a session in this thread."""
+    """Have Java's side know of a session in this thread, where it knows of none."""
     java = getattr(session, "_jsparkSession", None)
     if java is None:  # of Spark Connect, whose server sees to it
         return
     sessions = session._jvm.org.apache.spark.sql.SparkSession
     if not sessions.getActiveSession().isDefined():
         sessions.setActiveSession(java)
+
+
+def activate(session: Any) -> None:
+    """Make it the session of this thread, whatever was: one that another thread has stopped would stay."""
+    java = getattr(session, "_jsparkSession", None)
+    if java is not None:
+        session._jvm.org.apache.spark.sql.SparkSession.setActiveSession(java)
