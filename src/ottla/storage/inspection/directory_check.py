@@ -27,7 +27,7 @@ from ottla.storage.files.regular_file import open_regular
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.partition_check import PartitionCheck, Progress
 from ottla.storage.inspection.quick_check import quick_faults
-from ottla.storage.inspection.state_files import reader_of, state_files
+from ottla.storage.inspection.state_files import named_files, reader_of
 from ottla.storage.segments.log_folder import LOG_NAME, partition_of, stored_bytes
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ class Inspection(Struct):
 
     def _own_files(self, ends: dict[str, int]) -> PartitionCheck:
         check = PartitionCheck(self.path, self.live)
-        for path in state_files(self.path):
+        for path in named_files(self.path):
             reader = reader_of(path)
             assert reader is not None
             try:

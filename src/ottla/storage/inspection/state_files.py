@@ -61,7 +61,7 @@ def read_aborted(path: Path) -> list[dict[str, Any]]:
 def read_checkpoint(path: Path) -> list[dict[str, Any]]:
     """The rows of a checkpoint; ValueError where it is damaged."""
     names = {2: ("epoch", "startOffset"), 3: ("topic", "partition", "offset")}
-    if not path.stat().st_size:
+    if path.is_file() and not path.stat().st_size:
         return []  # Kafka makes them so, and fills them later.
     rows = read_rows(path)
     for row in rows:
@@ -131,4 +131,9 @@ def reader_of(path: Path) -> Callable[[Path], list[dict[str, Any]]] | None:
 
 def state_files(folder: Path) -> Iterator[Path]:
     """The files in a folder that have a reader, in order."""
-    yield from sorted(path for path in folder.iterdir() if reader_of(path) and path.is_file())
+    return filter(Path.is_file, named_files(folder))
+
+
+def named_files(folder: Path) -> Iterator[Path]:
+    """What has the name of such a file, in order; who reads is told where it is none."""
+    yield from sorted(filter(reader_of, folder.iterdir()))
