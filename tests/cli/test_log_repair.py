@@ -114,6 +114,18 @@ def test_what_is_whole_is_served_at_its_offsets_and_the_rest_is_kept(
     assert "nothing to repair" in ottla("log", "repair", str(directory)).out
 
 
+def test_an_end_that_is_lost_is_missed_no_more_once_a_person_goes_on_without_it(directory: Path) -> None:
+    path = directory / "t-0" / LOG
+    position = [position for position, _ in iter_headers(path.read_bytes())][4]
+    with path.open("r+b") as file:
+        file.truncate(position)
+    done = ottla("log", "repair", str(directory), "--execute")
+    assert "did go on at offset 6, so that none is given twice" in done.out
+    assert [check.faults for check in find(directory).run(lambda size: None) if check.faults] == []
+    assert read(directory) == expected(4, 5)
+    assert [check.faults for check in find(directory).run(lambda size: None) if check.faults] == []
+
+
 def test_a_damaged_log_of_groups_loses_what_is_damaged_alone(directory: Path) -> None:
     folder = "__consumer_offsets-0"
     flip_header(directory, folder, 1, 70)

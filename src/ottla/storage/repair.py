@@ -182,8 +182,15 @@ def of_end(folder: PartitionFolder, paths: Sequence[Path]) -> Iterator[Repair]:
 def go_on_behind(path: Path, end: int, flushed: int) -> None:
     """Have a log go on where it was once, behind what is missing at its end."""
     add_lost(path.parent, [Lost(end, flushed)])
+    drop_indexes(path)
     path.with_name(f"{flushed:020d}.log").touch()
     sync_path(path.parent)
+
+
+def drop_indexes(path: Path) -> None:
+    """Have those of a segment made anew: what they tell of is no more."""
+    for suffix in (".index", ".timeindex"):
+        path.with_suffix(suffix).unlink(missing_ok=True)
 
 
 def with_the_first() -> None:
@@ -287,8 +294,7 @@ def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: i
     if lost:
         add_lost(folder.folder, lost)
     note_nothing(folder.folder, int(path.stem))  # what goes is not missed
-    for suffix in (".index", ".timeindex"):  # They are made anew: the positions in them are no more.
-        path.with_suffix(suffix).unlink(missing_ok=True)
+    drop_indexes(path)
     os.replace(draft, path)
     last = damages[-1]
     if end > last.offset and last.position + last.size_bytes == size and not folder.is_metadata:

@@ -17,6 +17,7 @@ from ottla.errors import KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.recovery.lost_offsets import read_lost
 from ottla.storage.segments.gaps import missing_offsets
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ def tell_missing(folders: Iterable[Path]) -> None:
     """Log the gaps in each that is there."""
     for folder in folders:
         try:
-            for missing in missing_offsets(folder):
+            for missing in missing_offsets(folder, read_lost(folder)):
                 log.error("%s: %s", missing.file, missing.reason)
         except (OSError, KafkaError):
             pass  # It was deleted meanwhile, is on a disk that is not there, or is told of by whoever opens it.

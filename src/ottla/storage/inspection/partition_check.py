@@ -23,6 +23,7 @@ from ottla.storage.inspection.snapshot_check import snapshot_faults
 from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
 from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
+from ottla.storage.recovery.lost_offsets import read_lost
 from ottla.storage.segments.beginning import lost_beginning
 from ottla.storage.segments.gaps import holes, missing_offsets
 from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, misplaced, read_topic_id
@@ -147,7 +148,7 @@ class PartitionCheck:
         what followed a segment it is a fault.
         """
         self.faults += hole_faults(self.folder)
-        for missing in () if compacted else missing_offsets(self.folder):
+        for missing in () if compacted else missing_offsets(self.folder, read_lost(self.folder)):
             if compacted is None or self.thinned or self.live:
                 self.notes.append(Note(missing.file, missing.reason))
             else:

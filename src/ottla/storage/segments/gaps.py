@@ -8,7 +8,7 @@ what followed a segment that is the same still, or was cut since (`succession`),
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from struct import Struct, error
@@ -45,8 +45,8 @@ class MissingOffsets(NamedTuple):
         )
 
 
-def missing_offsets(folder: Path) -> Iterator[MissingOffsets]:
-    """The gaps between the segments in a folder, which may be in use; damage is not told here."""
+def missing_offsets(folder: Path, lost: Sequence[tuple[int, int]] = ()) -> Iterator[MissingOffsets]:
+    """The gaps between the segments in a folder, which may be in use; damage is not told here, nor what is known to be `lost`."""
     names, damages = os.listdir(folder), {found.next_offset for _, found in holes(folder)}
     paths = [folder / name for name in sorted(names) if LOG_NAME.fullmatch(name)]
     for path, behind in pairwise(paths):
@@ -55,7 +55,9 @@ def missing_offsets(folder: Path) -> Iterator[MissingOffsets]:
             continue
         end = end_offset_of(path)
         # Meanwhile the log may have been cut, or its oldest segments deleted.
-        if end is not None and end < begins and behind.exists() and end_offset_of(path) == end:
+        if end is None or any(first <= end and begins <= following for first, following in lost):
+            continue
+        if end < begins and behind.exists() and end_offset_of(path) == end:
             yield MissingOffsets(path, end, begins)
 
 
