@@ -24,6 +24,16 @@ def loggers_stay_as_they_were() -> Iterator[None]:
         logging.getLogger(name).setLevel(before.get(name, logging.NOTSET))
 
 
+@pytest.fixture
+def usual_signals() -> Iterator[None]:
+    """Ctrl-C and SIGTERM as a program has them that has just begun, and afterwards as they were."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 def ottla_loggers() -> list[str]:
     """Those that were asked for so far."""
     return [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "ottla"]

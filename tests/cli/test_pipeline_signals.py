@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,8 @@ from ottla.cli.pipelines.signals import ended_by_signals
 from tests.cli.conftest import ottla, start
 from tests.patience import PATIENCE, eventually
 
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 FILE = """
 settings: {{bootstrap.servers: "{servers}"}}
 pipelines:
@@ -21,16 +22,6 @@ pipelines:
     source: {{type: topic, topic: {topic}}}
     sink: {{type: topic, topic: {topic}-copy}}
 """
-
-
-@pytest.fixture(autouse=True)
-def usual() -> Iterator[None]:
-    """As a command has it that has just begun."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 def interrupted_twice() -> None:

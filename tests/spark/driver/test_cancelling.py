@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import cast
 
@@ -12,15 +11,7 @@ from pyspark.sql import SparkSession
 
 from ottla.spark.driver.cancelling import cancel_at_interrupt
 
-pytestmark = pytest.mark.behaviour("D1")
-
-
-@pytest.fixture(autouse=True)
-def usual() -> Iterator[None]:
-    """As a program has it that has not started Spark."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = [pytest.mark.behaviour("D1"), pytest.mark.usefixtures("usual_signals")]
 
 
 def session(done: list[str]) -> SparkSession:

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 
 import pytest
 
 from ottla.spark.driver.interruptible import interruptible
 
-pytestmark = pytest.mark.behaviour("D1")
+pytestmark = [pytest.mark.behaviour("D1"), pytest.mark.usefixtures("usual_signals")]
 SECONDS = 10.0
-
-
-@pytest.fixture(autouse=True)
-def usual() -> Iterator[None]:
-    """As a program has it that has not started Spark."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def interrupt(begun: threading.Event) -> None:

@@ -41,16 +41,19 @@ def in_its_session(method: Callable[P, T]) -> Callable[P, T]:
 
 def ensure_active(session: Any) -> None:
     """Have Java's side know of a session in this thread, where it knows of none."""
-    java = getattr(session, "_jsparkSession", None)
-    if java is None:  # of Spark Connect, whose server sees to it
-        return
-    sessions = session._jvm.org.apache.spark.sql.SparkSession
-    if not sessions.getActiveSession().isDefined():
-        sessions.setActiveSession(java)
+    sessions = sessions_of(session)
+    if sessions is not None and not sessions.getActiveSession().isDefined():
+        activate(session)
 
 
 def activate(session: Any) -> None:
     """Make it the session of this thread, whatever was: one that another thread has stopped would stay."""
+    sessions = sessions_of(session)
+    if sessions is not None:
+        sessions.setActiveSession(session._jsparkSession)
+
+
+def sessions_of(session: Any) -> Any:
+    """Those of its Java; None for one of Spark Connect, whose server sees to it."""
     java = getattr(session, "_jsparkSession", None)
-    if java is not None:
-        session._jvm.org.apache.spark.sql.SparkSession.setActiveSession(java)
+    return None if java is None else session._jvm.org.apache.spark.sql.SparkSession

@@ -240,8 +240,8 @@ def doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: i
             coming.pop()  # Which of the two is wrong, nobody can tell.
         return f"the batch has offset {header.base_offset}, the one behind it {after.header.base_offset}"
     if isinstance(after, Gap):
-        after = coming.whole()
-        if after is not None and expected <= after.header.base_offset < header.next_offset:
+        after = coming.peek(1)  # whole, as is all that follows a gap
+        if isinstance(after, Found) and expected <= after.header.base_offset < header.next_offset:
             return f"the batch has offset {header.base_offset}, one behind it {after.header.base_offset}"
         return ""
     if after is None and bounds.grows and not coming.broken and header.next_offset != bounds.end:
@@ -272,22 +272,10 @@ class Coming:
         self.broken = self.broken or self._after_gap
         return found
 
-    def peek(self) -> Found | Gap | None:
-        """The same, which stays the next."""
-        if not self._ahead:
-            self._ahead.extend(islice(self._found, 1))
-        return self._ahead[0] if self._ahead else None
-
-    def whole(self) -> Found | None:
-        """The next that is a whole batch, behind all that is none; both stay."""
-        for found in self._ahead:
-            if isinstance(found, Found):
-                return found
-        for found in self._found:
-            self._ahead.append(found)
-            if isinstance(found, Found):
-                return found
-        return None
+    def peek(self, further: int = 0) -> Found | Gap | None:
+        """The same, or one so many further; all stay."""
+        self._ahead.extend(islice(self._found, max(further + 1 - len(self._ahead), 0)))
+        return self._ahead[further] if further < len(self._ahead) else None
 
 
 def spanned(file: HasFileno, position: int, end: int) -> int:
