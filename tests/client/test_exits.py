@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,6 +140,12 @@ def ended(process: subprocess.Popen[str]) -> int:
     return process.wait(PATIENCE)
 
 
+def asleep(process: subprocess.Popen[str]) -> bool:
+    """Whether its main thread waits: a signal on the way there is seen by Python at the next one only."""
+    state = Path(f"/proc/{process.pid}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "S"
+
+
 def end_of(servers: str, topic: str) -> int:
     place = TopicPartition(topic, 0)
     with Consumer(bootstrap_servers=servers) as consumer:
@@ -178,6 +185,7 @@ def test_what_stays_keeps_neither_the_process_nor_its_records(
     servers: str, topic: str, stay: str, wait: str, then: str
 ) -> None:
     with running(STUBBORN.format(stay=stay, wait=wait, then=then), servers, topic) as process:
+        eventually(lambda: asleep(process))
         process.terminate()
         assert ended(process) == -signal.SIGTERM
     assert end_of(servers, topic) == COUNT
