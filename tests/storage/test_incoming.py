@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile
 from types import ModuleType
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from ottla.errors import CorruptRecordError, KafkaError
 from ottla.records.batch import BatchHeader, iter_headers, parse_header, seal, stamp_all, verify_all
 from ottla.records.builder import BatchBuilder
-from ottla.records.compression import Codec
+from ottla.records.compression import Codec, compress
 from ottla.records.crc32c import crc32c
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
@@ -34,6 +35,14 @@ SEEDS = [
 ]
 FIELDS = (0, 8, 12, 16, 17, 21, 23, 27, 35, 43, 51, 53, 57, 61, 62)
 """Where those of a header begin."""
+BEGINS = {
+    Codec.NONE: re.compile(b""),
+    Codec.GZIP: re.compile(rb"\x1f\x8b\x08.", re.S),
+    Codec.SNAPPY: re.compile(b"....", re.S),
+    Codec.LZ4: re.compile(rb"\x04\x22\x4d\x18"),
+    Codec.ZSTD: re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+}
+"""How what is compressed begins."""
 FACTS = ("offsets", "latest", "largest", "identified", "claims_time", "backwards", "size_bytes")
 
 
@@ -87,6 +96,8 @@ def the_long_way(data: bytes, config: LogConfig, *, from_client: bool) -> str:
         for header in verify_all(data, from_client=from_client):
             check_settings(header, config)
             records = data[position + 61 : position + header.size_bytes]
+            if from_client and not BEGINS[header.codec].match(records):
+                return f"KafkaError INVALID_RECORD: the records of the batch cannot be read: they are not {header.codec.name.lower()}, as it says"
             if from_client and not are_as_many(records, header):
                 return f"KafkaError INVALID_RECORD: the records of the batch cannot be read: it says that it has {header.count}, and has more or fewer"
             position += header.size_bytes
@@ -181,3 +192,30 @@ def test_what_cannot_be_stamped_in_place_is_copied(form: ModuleType) -> None:
     incoming.stamp(9, 1, None)
     assert data == bytes(batch(b"a"))
     assert incoming.headers()[0].base_offset == 9
+
+
+def compressed_as(codec: Codec, records: bytes) -> bytes:
+    """A batch of one record that says how it is compressed, and has these bytes for records."""
+    header = parse_header(bytes(batch(b"a", attributes=int(codec))))
+    return seal(header._replace(attributes=int(codec)), memoryview(records))
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+@pytest.mark.parametrize("cut", [None, 0, 3])
+def test_what_is_not_compressed_as_its_batch_says_is_refused(form: ModuleType, codec: Codec, cut: int | None) -> None:
+    plain_records = bytes(batch(b"a"))[61:]
+    with pytest.raises(
+        KafkaError, match=f"INVALID_RECORD: the records of .*: they are not {codec.name.lower()}, as it"
+    ):
+        form.checked(compressed_as(codec, plain_records[:cut]), LogConfig(), Origin.CLIENT, NOW)
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_what_is_compressed_as_its_batch_says_is_taken(form: ModuleType, codec: Codec) -> None:
+    records = compress(codec, bytes(batch(b"a"))[61:])
+    assert form.checked(compressed_as(codec, records), LogConfig(), Origin.CLIENT, NOW).offsets == 1
+
+
+def test_frames_that_readers_of_zstd_pass_over_may_come_first(form: ModuleType) -> None:
+    records = b"\x5a\x2a\x4d\x18" + (2).to_bytes(4, "little") + b"ab" + compress(Codec.ZSTD, bytes(batch(b"a"))[61:])
+    assert form.checked(compressed_as(Codec.ZSTD, records), LogConfig(), Origin.CLIENT, NOW).offsets == 1

@@ -4,8 +4,9 @@ cimport cython
 cimport ottla.records.native as raw
 from ottla.records.native cimport Source, Target
 
-cdef int CODEC_MASK, CONTROL, HEADER_BYTES, LOG_APPEND_TIME, MAGIC, TRANSACTIONAL, PREFIX_BYTES, LAST_CODEC
+cdef int CODEC_MASK, CONTROL, HEADER_BYTES, LOG_APPEND_TIME, MAGIC, TRANSACTIONAL, PREFIX_BYTES, GZIP, LZ4, ZSTD
 cdef long long MASK32, NEVER, LEAST_RECORD, LAST_SHIFT
+cdef long long GZIP_BEGINS, LZ4_BEGINS, ZSTD_BEGINS, ZSTD_SKIPS, ANY_SKIPPED
 cdef tuple EXPANSION
 
 @cython.final
@@ -37,6 +38,9 @@ cdef bint is_a_producers(Source octets, Py_ssize_t position) noexcept
 
 @cython.locals(count=cython.longlong, codec=int, end=Py_ssize_t, length=cython.longlong, shift=int, byte=int, factor=cython.longlong)
 cdef bint has_its_records(Source octets, Py_ssize_t position, Py_ssize_t size) except -1
+
+@cython.locals(first=cython.longlong)
+cdef bint begins_as(Source octets, Py_ssize_t position, Py_ssize_t end, int codec) noexcept
 
 @cython.locals(incoming=Incoming, from_client=cython.bint)
 cpdef Incoming checked(object data, object config, object origin, object now_ms)

@@ -34,7 +34,7 @@ from ottla.storage.validation.batch_check import check_format, check_settings
 from ottla.storage.validation.record_check import examined, needs_look
 
 CLIENT = Origin.CLIENT
-LAST_CODEC = int(Codec.ZSTD)
+GZIP, LZ4, ZSTD = int(Codec.GZIP), int(Codec.LZ4), int(Codec.ZSTD)
 MASK32 = 0xFFFF_FFFF
 LEAST_RECORD = 7
 """Bytes of a record: its length, attributes, two deltas, three lengths of nothing."""
@@ -43,6 +43,12 @@ LAST_SHIFT = 28
 EXPANSION = (1, 1032, 22, 255, 1 << 15)
 """How many times larger than itself what is compressed can be at most, by codec: gzip's longest match is 258 of 2 bits, snappy's 64 of 3
 octets, lz4 adds 255 for one, zstd has 128 KiB of one octet in a block of 4."""
+GZIP_BEGINS = 0x1F8B08
+"""RFC 1952: two octets of every member, and deflate."""
+LZ4_BEGINS = 0x04224D18
+ZSTD_BEGINS = 0x28B52FFD
+ZSTD_SKIPS, ANY_SKIPPED = 0x502A4D18, 0xF0FFFFFF
+"""RFC 8878, 3.1.2: a frame that readers pass over; its fifth to eighth bits may be any."""
 NEVER = -0x8000_0000_0000_0000
 """Earlier than any record."""
 
@@ -158,7 +164,7 @@ class Incoming:
 def is_possible(octets: Any, position: int) -> bool:
     """Whether a batch says nothing of itself that no batch can be."""
     last_delta = raw.int32(octets, position + 23)
-    if octets[position + 16] != MAGIC or raw.int16(octets, position + 21) & CODEC_MASK > LAST_CODEC:
+    if octets[position + 16] != MAGIC or raw.int16(octets, position + 21) & CODEC_MASK > ZSTD:
         return False
     return last_delta >= 0 and raw.int32(octets, position + 57) - 1 == last_delta
 
@@ -180,7 +186,7 @@ def has_its_records(octets: Any, position: int, size: int) -> bool:
     position += HEADER_BYTES
     if codec:
         factor = EXPANSION[codec]
-        return count * LEAST_RECORD <= (end - position) * factor
+        return count * LEAST_RECORD <= (end - position) * factor and begins_as(octets, position, end, codec)
     for _ in range(count):
         length = shift = 0
         byte = 0x80
@@ -196,6 +202,18 @@ def has_its_records(octets: Any, position: int, size: int) -> bool:
             return False
         position += length >> 1
     return position == end
+
+
+def begins_as(octets: Any, position: int, end: int, codec: int) -> bool:
+    """Whether what is compressed begins as its codec does; a bare block of snappy may begin as it likes."""
+    if end - position < 4:
+        return False
+    first = raw.int32(octets, position) & MASK32
+    if codec == GZIP:
+        return first >> 8 == GZIP_BEGINS
+    if codec == LZ4:
+        return first == LZ4_BEGINS
+    return codec != ZSTD or first == ZSTD_BEGINS or first & ANY_SKIPPED == ZSTD_SKIPS
 
 
 def checked(data: Buffer, config: LogConfig, origin: Origin, now_ms: int) -> Incoming:
@@ -234,11 +252,18 @@ def refuse(view: memoryview, config: LogConfig, from_client: bool) -> None:
         check_settings(header, config)
         if from_client and not has_its_records(octets, position, header.size_bytes):
             raise KafkaError(
-                ErrorCode.INVALID_RECORD,
-                f"the records of the batch cannot be read: it says that it has {header.count}, and has more or fewer",
+                ErrorCode.INVALID_RECORD, f"the records of the batch cannot be read: {doubt(octets, position, header)}"
             )
         position += header.size_bytes
     raise CorruptRecordError(f"{len(view)} bytes of record batches are not as they must be")
+
+
+def doubt(octets: Any, position: int, header: BatchHeader) -> str:
+    """What a batch says of its records that is not true of them."""
+    codec, begin = header.codec, position + HEADER_BYTES
+    if codec and not begins_as(octets, begin, position + header.size_bytes, codec):
+        return f"they are not {codec.name.lower()}, as it says"
+    return f"it says that it has {header.count}, and has more or fewer"
 
 
 def writable(data: Buffer) -> memoryview:
