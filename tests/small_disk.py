@@ -17,5 +17,7 @@ def mounted(place: Path, megabytes: int) -> Iterator[Path]:
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("mounting a small file system takes root")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
