@@ -73,6 +73,11 @@ def is_running(remote: Remote) -> bool:
     return state == "RUNNING"
 
 
+def offsets(remote: Remote) -> list[int]:
+    """Where it goes on in each partition, as it has told."""
+    return [each["offset"]["kafka_offset"] for each in remote.connector("GET", "copy", "offsets")["offsets"]]
+
+
 @pytest.mark.behaviour("D3")
 def test_a_pipeline_is_paused_stopped_moved_and_restarted_and_every_record_is_there_as_often_as_was_asked(
     running: Running, topics: Topics, capsys: pytest.CaptureFixture[str]
@@ -93,7 +98,7 @@ def test_a_pipeline_is_paused_stopped_moved_and_restarted_and_every_record_is_th
         assert "stop it first, by `ottla pipeline stop copy`" in refused
         assert running.command("resume", "copy") == 0
         assert "copy is running" in capsys.readouterr().out
-        eventually(lambda: values(topics, out) == [b"a", b"b", b"c"], LONG)
+        eventually(lambda: values(topics, out) == [b"a", b"b", b"c"] and offsets(remote) == [3], LONG)
         assert running.command("stop", "copy") == 0
         assert running.command("offsets", "show", "copy") == 0
         assert capsys.readouterr().out.splitlines()[-1].split() == [source, "0", "3"]
@@ -119,7 +124,7 @@ def test_connect_s_tools_find_a_pipeline_as_a_connector(running: Running, topics
     running.write(topics.servers, copy={"source": topic(source), "sink": topic(out), "trigger": "100 milliseconds"})
     topics.send(source, "a")
     with running.manager() as remote:
-        eventually(lambda: remote.connector("GET", "copy", "offsets")["offsets"] and is_running(remote), LONG)
+        eventually(lambda: offsets(remote) and is_running(remote), LONG)
         assert remote.connector("GET", "copy", "offsets")["offsets"] == [
             {"partition": {"kafka_topic": source, "kafka_partition": 0}, "offset": {"kafka_offset": 1}}
         ]
@@ -184,7 +189,7 @@ def test_a_pipeline_whose_checkpoints_vanish_ends_with_a_sentence_and_does_not_b
     topics.send(source, "a")
     running.write(topics.servers, copy={"source": topic(source), "sink": topic(out), "trigger": "100 milliseconds"})
     with running.manager() as remote:
-        eventually(lambda: remote.connector("GET", "copy", "offsets")["offsets"] and is_running(remote), LONG)
+        eventually(lambda: offsets(remote) and is_running(remote), LONG)
         shutil.rmtree(running.file.parent / "state")
         eventually(lambda: remote.connector("GET", "copy", "status")["connector"]["state"] == "FAILED", LONG)
         told = remote.connector("GET", "copy", "status")["tasks"][0]["trace"]
