@@ -25,10 +25,11 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True)
 def loggers_stay_as_they_were() -> Iterator[None]:
     """A command sets how much Ottla says; the next test is not to be silenced by it."""
-    before = {name: logging.getLogger(name).level for name in ottla_loggers()}
+    before = {logger: logger.level for logger in ottla_loggers()}
     yield
-    for name in ottla_loggers():
-        logging.getLogger(name).setLevel(before.get(name, logging.NOTSET))
+    for logger in ottla_loggers():
+        if logger.level != before.get(logger, logging.NOTSET):  # each change has all loggers forget what they know
+            logger.setLevel(before.get(logger, logging.NOTSET))
 
 
 @pytest.fixture
@@ -41,9 +42,9 @@ def usual_signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def ottla_loggers() -> list[str]:
+def ottla_loggers() -> list[logging.Logger]:
     """Those that were asked for so far."""
-    return [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "ottla"]
+    return [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.split(".")[0] == "ottla"]
 
 
 @pytest.fixture
