@@ -249,10 +249,17 @@ def test_a_reassignment_is_verified_cancelled_and_throttled(both: Both, tmp_path
     assert "No partition reassignments found." in both.say(tool, "--list")
     rates = "leader.replication.throttled.rate=1000,follower.replication.throttled.rate=1000"
     broker = ("--entity-type", "brokers", "--entity-name", 1)
+    describe = (CONFIGS, "--describe", *broker)
+
+    def throttled() -> set[bool]:
+        """What each tells; Apache Kafka's broker learns of a change a moment after it was made."""
+        return {"throttled" in each for each in both.say_each(*describe)}
+
     both.say(CONFIGS, "--alter", *broker, "--add-config", rates)
-    assert "DYNAMIC_BROKER_CONFIG:leader.replication.throttled.rate=1000" in both.say(CONFIGS, "--describe", *broker)
+    wait_for(lambda: throttled() == {True}, "the rates are not told")
+    assert "DYNAMIC_BROKER_CONFIG:leader.replication.throttled.rate=1000" in both.say(*describe)
     both.say(tool, *file, "--verify")
-    assert "throttled" not in both.say(CONFIGS, "--describe", *broker)
+    wait_for(lambda: throttled() == {False}, "the rates are not cleared")
 
 
 class Disks:
