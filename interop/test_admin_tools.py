@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from interop.cluster import wait_for
+from interop.cluster import PATIENCE, wait_for
 from interop.kafka_tools import Tools, dump
 from ottla import Admin, Broker, NewTopic, Producer
 from ottla.client.admin import TopicPartitionReplica
@@ -30,6 +31,8 @@ ITS_OWN = (
     (r"STATIC_BROKER_CONFIG:group\.consumer\.[^,}]*, ", ""),
 )
 """What differs between any two brokers."""
+QUESTIONS = {"--describe", "--list"}
+"""Words of tools that change nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +49,14 @@ class Both:
         self.addresses = addresses
 
     def say(self, name: str, *words: object) -> str:
-        """What the tool says of both, which is the same and a success."""
+        """What the tool says of both, which is the same and a success.
+
+        Apache Kafka's broker learns of a change a moment after it was made: what only asks is asked again where they differ.
+        """
         texts = self.say_each(name, *words)
+        deadline = time.monotonic() + PATIENCE
+        while texts[0] != texts[1] and QUESTIONS.intersection(words) and time.monotonic() < deadline:
+            texts = self.say_each(name, *words)
         assert texts[0] == texts[1]
         return texts[0]
 
@@ -249,17 +258,10 @@ def test_a_reassignment_is_verified_cancelled_and_throttled(both: Both, tmp_path
     assert "No partition reassignments found." in both.say(tool, "--list")
     rates = "leader.replication.throttled.rate=1000,follower.replication.throttled.rate=1000"
     broker = ("--entity-type", "brokers", "--entity-name", 1)
-    describe = (CONFIGS, "--describe", *broker)
-
-    def throttled() -> set[bool]:
-        """What each tells; Apache Kafka's broker learns of a change a moment after it was made."""
-        return {"throttled" in each for each in both.say_each(*describe)}
-
     both.say(CONFIGS, "--alter", *broker, "--add-config", rates)
-    wait_for(lambda: throttled() == {True}, "the rates are not told")
-    assert "DYNAMIC_BROKER_CONFIG:leader.replication.throttled.rate=1000" in both.say(*describe)
+    assert "DYNAMIC_BROKER_CONFIG:leader.replication.throttled.rate=1000" in both.say(CONFIGS, "--describe", *broker)
     both.say(tool, *file, "--verify")
-    wait_for(lambda: throttled() == {False}, "the rates are not cleared")
+    assert "throttled" not in both.say(CONFIGS, "--describe", *broker)
 
 
 class Disks:
