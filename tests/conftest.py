@@ -28,8 +28,9 @@ def loggers_stay_as_they_were() -> Iterator[None]:
     before = {logger: logger.level for logger in ottla_loggers()}
     yield
     for logger in ottla_loggers():
-        if logger.level != before.get(logger, logging.NOTSET):  # each change has all loggers forget what they know
-            logger.setLevel(before.get(logger, logging.NOTSET))
+        level = before.get(logger, logging.NOTSET)
+        if logger.level != level:  # each change has all loggers forget what they know
+            logger.setLevel(level)
 
 
 @pytest.fixture

@@ -67,10 +67,9 @@ def values(topics: Topics, name: str) -> list[bytes]:
     return [record.value for record in committed(topics.servers, name)]
 
 
-def is_running(remote: Remote) -> bool:
-    """Whether the pipeline has told of a batch: its records may be there before that."""
-    state: str = remote.connector("GET", "copy", "status")["connector"]["state"]
-    return state == "RUNNING"
+def state_of(remote: Remote) -> str:
+    """RUNNING once the pipeline has told of a batch: its records may be there before that."""
+    return str(remote.connector("GET", "copy", "status")["connector"]["state"])
 
 
 def offsets(remote: Remote) -> list[int]:
@@ -90,7 +89,7 @@ def test_a_pipeline_is_paused_stopped_moved_and_restarted_and_every_record_is_th
         eventually(lambda: values(topics, out) == [b"a", b"b"], LONG)
         assert remote.ask("GET", "/connectors") == ["copy", "other"]
         assert running.command("pause", "copy") == 0
-        assert remote.connector("GET", "copy", "status")["connector"]["state"] == "PAUSED"
+        assert state_of(remote) == "PAUSED"
         topics.send(source, "c", key=b"k")
         assert running.command("offsets", "reset", "copy", "--to-earliest") == 1
         refused = capsys.readouterr().err
@@ -116,7 +115,7 @@ def test_a_pipeline_is_paused_stopped_moved_and_restarted_and_every_record_is_th
         running.write(topics.servers, copy={**copy, "transforms": [{"type": "MaskField", "fields": "no"}]})
         assert running.command("restart", "copy") == 1
         assert "unknown field 'no'" in capsys.readouterr().err
-        eventually(lambda: is_running(remote), LONG)
+        eventually(lambda: state_of(remote) == "RUNNING", LONG)
 
 
 def test_connect_s_tools_find_a_pipeline_as_a_connector(running: Running, topics: Topics) -> None:
@@ -124,7 +123,7 @@ def test_connect_s_tools_find_a_pipeline_as_a_connector(running: Running, topics
     running.write(topics.servers, copy={"source": topic(source), "sink": topic(out), "trigger": "100 milliseconds"})
     topics.send(source, "a")
     with running.manager() as remote:
-        eventually(lambda: offsets(remote) and is_running(remote), LONG)
+        eventually(lambda: offsets(remote) and state_of(remote) == "RUNNING", LONG)
         assert remote.connector("GET", "copy", "offsets")["offsets"] == [
             {"partition": {"kafka_topic": source, "kafka_partition": 0}, "offset": {"kafka_offset": 1}}
         ]
@@ -140,7 +139,7 @@ def test_connect_s_tools_find_a_pipeline_as_a_connector(running: Running, topics
         assert raw(remote, "PUT", "/connectors/copy/stop")[0] == 204
         assert raw(remote, "DELETE", "/connectors/copy/offsets")[0] == 200
         assert raw(remote, "PUT", "/connectors/copy/resume")[0] == 202
-        eventually(lambda: values(topics, out) == [b"a", b"a"] and is_running(remote), LONG)
+        eventually(lambda: values(topics, out) == [b"a", b"a"] and state_of(remote) == "RUNNING", LONG)
         assert raw(remote, "POST", "/connectors/copy/restart?includeTasks=true&onlyFailed=true")[0] == 202
         assert raw(remote, "DELETE", "/connectors/copy/offsets") == (
             409,
@@ -189,9 +188,9 @@ def test_a_pipeline_whose_checkpoints_vanish_ends_with_a_sentence_and_does_not_b
     topics.send(source, "a")
     running.write(topics.servers, copy={"source": topic(source), "sink": topic(out), "trigger": "100 milliseconds"})
     with running.manager() as remote:
-        eventually(lambda: offsets(remote) and is_running(remote), LONG)
+        eventually(lambda: offsets(remote), LONG)
         shutil.rmtree(running.file.parent / "state")
-        eventually(lambda: remote.connector("GET", "copy", "status")["connector"]["state"] == "FAILED", LONG)
+        eventually(lambda: state_of(remote) == "FAILED", LONG)
         told = remote.connector("GET", "copy", "status")["tasks"][0]["trace"]
         assert "which has its checkpoint, has gone" in told
         assert values(topics, out) == [b"a"]
@@ -206,7 +205,7 @@ def test_what_is_paused_while_nobody_runs_it_stays_so_in_the_next_manager(
     assert running.command("pause", "copy") == 0
     assert "nobody runs it now, and the next `ottla pipeline run` leaves it so" in capsys.readouterr().out
     with running.manager() as remote:
-        assert remote.connector("GET", "copy", "status")["connector"]["state"] == "PAUSED"
+        assert state_of(remote) == "PAUSED"
         assert running.command("resume", "copy") == 0
         eventually(lambda: values(topics, out) == [b"a"], LONG)
     assert running.command("restart", "copy") == 1

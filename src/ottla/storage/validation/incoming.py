@@ -180,7 +180,7 @@ def is_a_producers(octets: Any, position: int) -> bool:
 
 
 def has_its_records(octets: Any, position: int, size: int) -> bool:
-    """Whether a possible batch has as many records as it says. What is compressed is not opened: whether so many could be in there."""
+    """Whether a possible batch has as many records as it says. What is compressed is not opened: whether it begins so, and so many could be in there."""
     count, codec = raw.int32(octets, position + 57), raw.int16(octets, position + 21) & CODEC_MASK
     end = position + size
     position += HEADER_BYTES
