@@ -21,8 +21,9 @@ def fresh_name() -> str:
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker in this process."""
-    with ottla.Broker(tmp_path_factory.mktemp("broker"), log_retention_ms=-1) as broker:  # records of any age stay
+    """The address of a broker in a process of its own: other tests put faults in the place of this one's calls on files."""
+    path = tmp_path_factory.mktemp("broker")
+    with ottla.Broker(path, process=True, log_retention_ms=-1) as broker:  # records of any age stay
         yield broker.bootstrap_servers
 
 

@@ -64,7 +64,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
-    with Broker(log_retention_ms=-1) as running:  # records of any age stay
+    """In a process of its own: other tests put faults in the place of this one's calls on files."""
+    with Broker(process=True, log_retention_ms=-1) as running:  # records of any age stay
         yield running
 
 
