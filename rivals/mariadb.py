@@ -48,6 +48,12 @@ def program(name: str) -> str:
     return found
 
 
+def own_places(folder: Path) -> list[str]:
+    """Options. A server that starts deletes the temporary tables of all others that have theirs in the same place."""
+    (folder / "tmp").mkdir(exist_ok=True)
+    return [f"--datadir={folder / 'data'}", f"--tmpdir={folder / 'tmp'}"]
+
+
 class Server:
     """A MariaDB that can be killed and started again."""
 
@@ -59,7 +65,7 @@ class Server:
         self.port = free_port()
         self.url = f"mysql://tester:s3cret@127.0.0.1:{self.port}/mysql"
         (folder / "user.sql").write_text(USER, encoding="utf-8")
-        command = [program("mariadb-install-db"), "--no-defaults", *self._who, f"--datadir={folder / 'data'}"]
+        command = [program("mariadb-install-db"), "--no-defaults", *self._who, *own_places(folder)]
         result = subprocess.run(
             [*command, "--skip-test-db", "--auth-root-authentication-method=normal"],
             capture_output=True,
@@ -73,7 +79,7 @@ class Server:
 
     def start(self) -> None:
         with (self.folder / "log").open("ab") as log:
-            command = [self._program, "--no-defaults", *self._who, *self.settings, f"--datadir={self.folder / 'data'}"]
+            command = [self._program, "--no-defaults", *self._who, *self.settings, *own_places(self.folder)]
             places = [f"--socket={self.folder / 'socket'}", f"--pid-file={self.folder / 'pid'}", f"--port={self.port}"]
             first = f"--init-file={self.folder / 'user.sql'}"
             process: subprocess.Popen[bytes] = subprocess.Popen([*command, *places, first], stdout=log, stderr=log)

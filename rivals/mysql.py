@@ -38,7 +38,7 @@ class Server(mariadb.Server):
         self.port = free_port()
         self.url = f"mysql://tester:s3cret@127.0.0.1:{self.port}/mysql"
         (folder / "user.sql").write_text(mariadb.USER, encoding="utf-8")
-        command = [self._program, "--no-defaults", *self._who, "--initialize-insecure", f"--datadir={folder / 'data'}"]
+        command = [self._program, "--no-defaults", *self._who, "--initialize-insecure", *mariadb.own_places(folder)]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise RuntimeError(f"mysqld --initialize-insecure failed: {result.stdout}{result.stderr}")
