@@ -48,5 +48,6 @@ class ManualClock:
         self._wall_ms = wall_ms
 
     def advance(self, seconds: float) -> None:
-        self._now += seconds
+        """The calendar first: what another thread does because a span is over finds it where it is then."""
         self._wall_ms += round(seconds * 1000)
+        self._now += seconds

@@ -118,8 +118,12 @@ def test_a_record_that_the_sender_sees_before_its_partition_takes_part_is_not_le
 
     def late(tp: TopicPartition) -> bool:
         before = looks
-        sender.wakeup_for_metadata()
-        eventually(lambda: looks > before + 1)  # the second of them began after the record was there
+
+        def seen() -> bool:
+            sender.wakeup_for_metadata()
+            return looks > before + 1  # the second of them began after the record was there
+
+        eventually(seen)
         return send_to(tp)
 
     producer.partitions_for(topic)
