@@ -169,6 +169,13 @@ def test_of_text_that_is_not_utf_8_the_rest_is_read_as_by_kafka(module: ModuleTy
     assert read(module, data, 0).place.name == "a\ufffdc"
 
 
+def test_a_text_that_could_not_be_written_again_is_refused(module: ModuleType) -> None:
+    short, long = (joined(write(module, Everything(place=Place("a" * size)), 0)) for size in (10_922, 10_923))
+    assert write(module, read(module, short.replace(b"a", b"\xff"), 0), 0)
+    with pytest.raises(MalformedError, match=r"place\.name: no UTF-8, and 32769 bytes .* limit is 32767"):
+        read(module, long.replace(b"a", b"\xff"), 0)
+
+
 def test_a_null_where_there_must_be_a_value_is_refused(module: ModuleType) -> None:
     data = joined(write(module, Everything(place=Place("abc")), 0)).replace(b"\0\3abc", b"\xff\xff")
     with pytest.raises(MalformedError, match=r"place\.name: must not be null"):

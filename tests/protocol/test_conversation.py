@@ -152,6 +152,11 @@ def test_of_a_name_that_is_no_utf_8_the_rest_is_read_as_by_kafka() -> None:
     assert decode_header(frame)[0].client_id == "B\ufffdhm"
 
 
+def test_a_name_that_no_answer_could_hold_is_refused() -> None:
+    with pytest.raises(ProtocolError, match=r"client_id: no UTF-8, and 32769 bytes .* limit is 32767"):
+        decode_header(memoryview(b"\0\3\0\1\0\0\0\1\x2a\xab" + b"\xff" * 0x2AAB))
+
+
 @pytest.mark.parametrize(
     ("frame", "problem"),
     [

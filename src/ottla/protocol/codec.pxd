@@ -3,7 +3,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 cdef int INT8, INT16, INT32, INT64, UINT16, UINT32, BOOL, STRING, BYTES, RECORDS, ARRAY, STRUCT, UUID, FLOAT64, ABSENT
-cdef int64_t BIG_BYTES, LONGEST_STRING, LONGEST
+cdef int64_t BIG_BYTES, LONGEST_STRING, SURE_STRING, LONGEST
 
 @cython.final
 cdef class Step:

@@ -43,6 +43,8 @@ NAMES = {kind: name for name, kind in KINDS.items()}
 BIG_BYTES = 4096
 """Byte fields from this size on travel as parts of their own, uncopied."""
 LONGEST_STRING = 0x7FFF
+SURE_STRING = LONGEST_STRING // 3
+"""Clients in C send whatever octets they were given. Kafka puts U+FFFD for what is no UTF-8, and answers; that has three octets."""
 """Kafka's limit on text, in bytes, for both ways to write a length."""
 LONGEST = 0x7FFFFFFF
 """Kafka's limit on bytes and arrays."""
@@ -194,8 +196,10 @@ class Reader:
             return self.source[start : start + size]
         if kind == BYTES:
             return bytes(self.source[start : start + size])
-        # Clients in C send whatever octets they were given. Kafka puts U+FFFD for what is no UTF-8, and answers.
-        return str(self.source[start : start + size], "utf-8", "replace")
+        text = str(self.source[start : start + size], "utf-8", "replace")
+        if size > SURE_STRING:
+            ensure_fits(text)
+        return text
 
     def array(self, item: Step, size: int, flexible: bool) -> list[Any]:
         if size * item.least_bytes > self.end - self.position:
@@ -440,6 +444,13 @@ def located(error: Exception, step: Step, value: Any, name: str) -> EncodeError:
         error = EncodeError(f"{repr(value)[:100]} is not {NAMES[step.kind]}")
     error.under(name)
     return error
+
+
+def ensure_fits(text: str) -> None:
+    """MalformedError for a text that was read and could not be written again."""
+    size = len(text.encode())
+    if size > LONGEST_STRING:
+        raise MalformedError(f"no UTF-8, and {size} bytes with U+FFFD in its place; the limit is {LONGEST_STRING}")
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from ottla.protocol.codec import Plan, Reader
+from ottla.protocol.codec import Plan, Reader, ensure_fits
 from ottla.protocol.errors import EncodeError, MalformedError
 
 FIXED = struct.Struct(">hhih")
@@ -48,6 +48,12 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
     if end > len(frame):
         raise MalformedError(f"the client id in a request header has length {length}")
     client_id = None if length < 0 else str(frame[FIXED.size : end], "utf-8", "replace")
+    if client_id is not None and not client_id.isascii():
+        try:
+            ensure_fits(client_id)
+        except MalformedError as error:
+            error.under("client_id")
+            raise
     return RequestHeader(api_key, api_version, correlation_id, client_id), end
 
 
