@@ -46,8 +46,8 @@ class Told(NamedTuple):
 
 
 def told_in(line: str, client: str) -> Told | None:
-    """What a line says; None where it is of the client's own log, which Java's writes there too."""
-    match = LINE.fullmatch(line.rstrip())
+    """What a line says; None where it is of the client's own log, which Java's writes there too, or a kill left a part of it."""
+    match = LINE.fullmatch(line.rstrip()) if line.endswith("\n") else None
     if match is None:
         return None
     return Told(int(match[1]), match[2], tuple(map(int, match[3].split())), client)

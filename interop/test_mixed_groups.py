@@ -66,4 +66,5 @@ def play(crowd: Crowd) -> None:
 def test_what_a_client_writes_to_its_log_is_not_taken_for_what_it_tells() -> None:
     assert told_in("12 owned 1 7\n", "java") == (12, "owned", (1, 7), "java")
     assert told_in("12 owned\n", "java") == (12, "owned", (), "java")
+    assert told_in("12 got 1", "java") is None
     assert told_in("2026-11-21T15:35:46.465112649Z main ERROR [Consumer] Offset commit failed on 6\n", "java") is None
