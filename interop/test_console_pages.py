@@ -283,6 +283,19 @@ def test_the_page_before_makes_room_while_the_cluster_is_asked(browser: Browser,
         expect(page.locator("#page[aria-busy]")).to_have_count(0)
 
 
+def test_who_goes_on_by_keyboard_before_a_page_is_there_is_not_called_back(browser: Browser, console: str) -> None:
+    asked: list[Route] = []
+    with page_of(browser, console) as page:
+        shows(page, "#/topics", "Topics")
+        page.route("**/api/groups?*", lambda route: asked.append(route))
+        page.get_by_role("link", name="Groups").click()
+        expect(page.locator("#page[aria-busy]")).to_have_text("Groupsasking the cluster …")
+        tab_to(page, "link", "Brokers")
+        asked[0].continue_()
+        expect(page.get_by_role("link", name="billing")).to_be_visible()
+        expect(page.get_by_role("link", name="Brokers", exact=True)).to_be_focused()
+
+
 def test_one_broker_is_not_told_as_several(browser: Browser, console: str) -> None:
     with page_of(browser, console) as page:
         shows(page, "#/overview", "Overview")

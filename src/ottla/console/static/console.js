@@ -272,7 +272,7 @@ function frame(name, parts) {
 async function turn(anew = false) {
   leaving.abort();
   leaving = new AbortController();
-  const mine = leaving;
+  const mine = leaving, from = document.activeElement;
   const [name, ...parts] = location.hash.replace(/^#\/?/, "").split("/");
   for (const each of document.querySelectorAll("nav a")) {
     const here = each.hash.slice(2).replace(/s$/, "") === (name || "overview").replace(/s$/, "");
@@ -292,7 +292,8 @@ async function turn(anew = false) {
   clearTimeout(timer);
   if (mine !== leaving) return;
   page.removeAttribute("aria-busy");
-  page.focus({ preventScroll: true });
+  // Who has gone on to something else by the keyboard meanwhile is left there.
+  if ([from, document.body].includes(document.activeElement)) page.focus({ preventScroll: true });
 }
 
 document.addEventListener("click", (event) => { if (event.target.closest("a")) say(""); });
