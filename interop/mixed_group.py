@@ -30,7 +30,7 @@ SETTINGS = {
     "group_consumer_heartbeat_interval_ms": 100,
     "group_consumer_session_timeout_ms": 2000,
 }
-LINE = re.compile(r"(\d+) (owned|got|committed)((?: \d+)*)")
+LINE = re.compile(r"(\d+) (owned|got|committed)((?: \d+)*)\s*\n")
 NAMES = ("confluent", "kafka_python", "aiokafka", "ours", "java", "kafkajs")
 NEWER = ("confluent_newer", "ours_newer", "java_newer")
 """Those that speak the protocol of KIP-848."""
@@ -47,7 +47,7 @@ class Told(NamedTuple):
 
 def told_in(line: str, client: str) -> Told | None:
     """What a line says; None where it is of the client's own log, which Java's writes there too, or a kill left a part of it."""
-    match = LINE.fullmatch(line.rstrip()) if line.endswith("\n") else None
+    match = LINE.fullmatch(line)
     if match is None:
         return None
     return Told(int(match[1]), match[2], tuple(map(int, match[3].split())), client)

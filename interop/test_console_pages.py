@@ -270,26 +270,27 @@ def test_a_page_that_is_left_while_it_still_asks_says_nothing(browser: Browser, 
         expect(page.locator("#said")).to_have_text("")
 
 
-def test_the_page_before_makes_room_while_the_cluster_is_asked(browser: Browser, console: str) -> None:
+def asked_for_groups(page: Page) -> list[Route]:
+    """Go from the topics to the groups, which the cluster is asked for; it answers when the first of these goes on."""
     asked: list[Route] = []
+    shows(page, "#/topics", "Topics")
+    page.route("**/api/groups?*", lambda route: asked.append(route))
+    page.get_by_role("link", name="Groups").click()
+    expect(page.locator("h1")).to_have_text("Groups")
+    expect(page.locator("#page[aria-busy]")).to_have_text("Groupsasking the cluster …")
+    return asked
+
+
+def test_the_page_before_makes_room_while_the_cluster_is_asked(browser: Browser, console: str) -> None:
     with page_of(browser, console) as page:
-        shows(page, "#/topics", "Topics")
-        page.route("**/api/groups?*", lambda route: asked.append(route))
-        page.get_by_role("link", name="Groups").click()
-        expect(page.locator("h1")).to_have_text("Groups")
-        expect(page.locator("#page[aria-busy]")).to_have_text("Groupsasking the cluster …")
-        asked[0].continue_()
+        asked_for_groups(page)[0].continue_()
         expect(page.get_by_role("link", name="billing")).to_be_visible()
         expect(page.locator("#page[aria-busy]")).to_have_count(0)
 
 
 def test_who_goes_on_by_keyboard_before_a_page_is_there_is_not_called_back(browser: Browser, console: str) -> None:
-    asked: list[Route] = []
     with page_of(browser, console) as page:
-        shows(page, "#/topics", "Topics")
-        page.route("**/api/groups?*", lambda route: asked.append(route))
-        page.get_by_role("link", name="Groups").click()
-        expect(page.locator("#page[aria-busy]")).to_have_text("Groupsasking the cluster …")
+        asked = asked_for_groups(page)
         tab_to(page, "link", "Brokers")
         asked[0].continue_()
         expect(page.get_by_role("link", name="billing")).to_be_visible()

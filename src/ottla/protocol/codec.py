@@ -43,9 +43,9 @@ NAMES = {kind: name for name, kind in KINDS.items()}
 BIG_BYTES = 4096
 """Byte fields from this size on travel as parts of their own, uncopied."""
 LONGEST_STRING = 0x7FFF
+"""Kafka's limit on text, in bytes, for both ways to write a length."""
 SURE_STRING = LONGEST_STRING // 3
 """Clients in C send whatever octets they were given. Kafka puts U+FFFD for what is no UTF-8, and answers; that has three octets."""
-"""Kafka's limit on text, in bytes, for both ways to write a length."""
 LONGEST = 0x7FFFFFFF
 """Kafka's limit on bytes and arrays."""
 DOUBLE = struct.Struct(">d")
