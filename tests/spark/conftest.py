@@ -23,13 +23,19 @@ WITHOUT = f"-Xshare:auto {QUICK}"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All by one process where tests run in several, as two Sparks would only be in each other's way; and that one
-    begins with them, as they take the longest.
+    """All files with tests of the session by one process where tests run in several, as two Sparks would only be in each
+    other's way; and that one begins with them, as they take the longest. Of the others each file by one process.
     """
+    here = {path for path in {item.path for item in items} if path.is_relative_to(HERE)}
+    shared = {item.path for item in items if item.path in here and asks_for_session(item)}
     for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-    items.sort(key=lambda item: not item.path.is_relative_to(HERE))
+        if item.path in here:
+            item.add_marker(pytest.mark.xdist_group("spark" if item.path in shared else item.path.stem))
+    items.sort(key=lambda item: item.path not in shared)
+
+
+def asks_for_session(item: pytest.Item) -> bool:
+    return not {"spark", "broker", "topics"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(autouse=True)
