@@ -270,6 +270,7 @@ def test_a_killed_member_of_the_newer_protocol_is_waited_for_and_a_stopped_one_i
 ) -> None:
     with member_at(fallible.address, **NEWER) as staying:
         staying.subscribe(["t"])
+        poll_until([staying], lambda: shared(staying) == [4])
         for number, is_over in ((signal.SIGKILL, True), (signal.SIGSTOP, False)):
             with MemberProcess(fallible.address, "g", "t", "group.protocol=consumer", "retry.backoff.ms=20") as other:
                 poll_until([staying], lambda: other.has_said("assigned 2") and shared(staying) == [2])
