@@ -8,12 +8,17 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ottla import Consumer
+from ottla.cli.storage.record_entries import METADATA, OFFSETS, TRANSACTIONS, plain, renderer
 from ottla.coordination.transactions.records import TransactionRecord, encode_record
 from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction
 from ottla.model import TopicPartition
 from tests.cli.conftest import RunningBroker, ottla, start
+from tests.patience import eventually
 from tests.storage.compacting import keyed
 
 pytestmark = pytest.mark.xdist_group("log")  # what they share is made once
@@ -81,6 +86,39 @@ def test_transactions_are_dumped_as_what_they_are(tmp_path: Path) -> None:
         assert {"producer_id": 7, "producer_epoch": 3, "state": "PREPARE_ABORT"}.items() <= first["payload"].items()
         assert first["payload"]["partitions"] == ["flights-0", "flights-1"]
         assert (second["key"], second["payload"]) == ({"transactional_id": "gone"}, None)
+
+
+def test_groups_and_their_members_are_dumped_as_what_they_are(tmp_path: Path) -> None:
+    broker = RunningBroker(tmp_path)
+    ottla("topics", "create", "t", "--bootstrap-server", broker.address)
+    for protocol in ("classic", "consumer"):
+        with Consumer(bootstrap_servers=broker.address, group_id=protocol, group_protocol=protocol) as member:
+            member.subscribe(["t"])
+            eventually(lambda: member.poll(0.1) is not None and member.assignment())
+    broker.end(signal.SIGTERM)
+    lines = ottla("log", "dump", tmp_path, "--json", "--print-data-log").out.splitlines()
+    of_groups = [entry for entry in map(json.loads, lines) if "__consumer_offsets" in entry["file"] and "key" in entry]
+    (joined,) = (
+        member
+        for entry in of_groups
+        if entry["type"] == "GroupMetadata" and entry["payload"]
+        for member in entry["payload"]["members"]
+    )
+    assert (joined["subscription"], joined["assignment"]) == (["t"], ["t-0"])
+    assert {entry["type"] for entry in of_groups if entry["key"].get("group_id") == "consumer"} == {
+        "ConsumerGroupMetadata",
+        "ConsumerGroupMemberMetadata",
+        "ConsumerGroupTargetAssignmentMetadata",
+        "ConsumerGroupTargetAssignmentMember",
+        "ConsumerGroupCurrentMemberAssignment",
+    }
+
+
+@pytest.mark.parametrize("topic", [METADATA, OFFSETS, TRANSACTIONS, "t"])
+@given(kind=st.integers(0, 17), key=st.none() | st.binary(), value=st.none() | st.binary())
+def test_whatever_a_record_holds_it_is_shown(topic: str, kind: int, key: bytes | None, value: bytes | None) -> None:
+    for each in (key, bytes([0, kind]) + (key or b"")):
+        assert json.loads(json.dumps(renderer(topic)(each, value), default=plain))
 
 
 def test_a_dump_as_json_has_one_object_a_line(data: Path) -> None:

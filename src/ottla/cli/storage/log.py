@@ -6,7 +6,6 @@ Works on files, of Ottla or of Apache Kafka; needs no broker. The first two dist
 
 from __future__ import annotations
 
-import base64
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,13 +17,21 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
-from msgspec import Struct
-from msgspec.structs import asdict
 
 from ottla.cli.options import json_option, metadata_option, senseless
+from ottla.cli.storage.record_entries import (
+    METADATA,
+    OFFSETS,
+    TRANSACTIONS,
+    Entry,
+    decoded,
+    plain,
+    renderer,
+    sizes_only,
+)
 from ottla.cli.tables import show
 from ottla.cli.verbs import Verbs
-from ottla.errors import ConfigError, CorruptRecordError
+from ottla.errors import ConfigError
 from ottla.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -33,8 +40,6 @@ if TYPE_CHECKING:
 
 DAMAGED = 1
 REPAIRS = ("PARTITION", "FAULT", "REMEDY", "DONE")
-METADATA, OFFSETS, TRANSACTIONS = "__cluster_metadata", "__consumer_offsets", "__transaction_state"
-Entry = dict[str, Any]
 
 
 @click.group(cls=Verbs)
@@ -316,77 +321,6 @@ def counted(count: int, noun: str, plural: str = "s") -> str:
     return f"{count:,} {noun}{plural * (count != 1)}"
 
 
-def sizes_only(key: bytes | None, value: bytes | None) -> Entry:
-    return {}
-
-
-def renderer(topic: str) -> Callable[[bytes | None, bytes | None], Entry]:
-    """How the records of a topic are shown."""
-    return {METADATA: metadata_entry, OFFSETS: offsets_entry, TRANSACTIONS: transaction_entry}.get(topic, data_entry)
-
-
-def data_entry(key: bytes | None, value: bytes | None) -> Entry:
-    return {"key": readable(key), "payload": readable(value)}
-
-
-def metadata_entry(key: bytes | None, value: bytes | None) -> Entry:
-    """A record of the cluster's metadata; as it stands where its kind is not known here."""
-    from ottla.coordination.cluster.records import ForeignRecord, decode_record
-
-    record = decoded(lambda: decode_record(value or b""))
-    if record is None or isinstance(record, ForeignRecord):
-        kind = value[1] if value and len(value) > 2 else -1
-        return {"type": kind, "payload": readable(value)}
-    return {"type": type(record).__name__, "payload": asdict(record)}
-
-
-def offsets_entry(key: bytes | None, value: bytes | None) -> Entry:
-    """A committed offset; as it stands where it is something else."""
-    from ottla.coordination.offsets.records import decode_record
-
-    record = decoded(lambda: decode_record(key, value))
-    if record is None:
-        return data_entry(key, value)
-    return {"key": asdict(record.key), "payload": None if record.value is None else asdict(record.value)}
-
-
-def transaction_entry(key: bytes | None, value: bytes | None) -> Entry:
-    """How a transactional id stands; as it stands where it is something else."""
-    from ottla.coordination.transactions.records import decode_record
-
-    record = decoded(lambda: decode_record(key, value))
-    if record is None:
-        return data_entry(key, value)
-    transaction = record.transaction
-    shown = (
-        None
-        if transaction is None
-        else {
-            **asdict(transaction),
-            "state": transaction.state.name,
-            "partitions": sorted(map(str, transaction.partitions)),
-        }
-    )
-    return {"key": {"transactional_id": record.transactional_id}, "payload": shown}
-
-
-def decoded(decode: Callable[[], Any]) -> Any:
-    """A record, None where it is of a kind or version that is not known."""
-    try:
-        return decode()
-    except CorruptRecordError:
-        return None
-
-
-def readable(data: bytes | None) -> Any:
-    """Text where it is text."""
-    try:
-        return None if data is None else data.decode()
-    except UnicodeDecodeError:
-        assert data is not None
-        return {"base64": base64.b64encode(data).decode()}
-
-
 def line_of(entry: Entry) -> str:
     """An entry as Kafka's tool prints it; records are indented by a bar."""
     bar = "| " if entry.get("record") else ""
@@ -401,10 +335,3 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return f"[{','.join(map(str, value))}]"
     return "null" if value is None else str(value)
-
-
-def plain(value: Any) -> Any:
-    """What JSON has no word for."""
-    if isinstance(value, Struct):
-        return asdict(value)
-    return readable(bytes(value)) if isinstance(value, bytes | bytearray | memoryview) else str(value)
