@@ -26,25 +26,25 @@ from tests.client.conftest import eventually
 TP = TopicPartition("t", 0)
 
 
-def ask_admin(servers: str) -> None:
-    with Admin(bootstrap_servers=servers, default_api_timeout_ms=300) as client:
+def ask_admin(servers: str, patience_ms: int = 300) -> None:
+    with Admin(bootstrap_servers=servers, default_api_timeout_ms=patience_ms) as client:
         client.list_topics()
 
 
-def produce(servers: str) -> None:
-    with Producer(bootstrap_servers=servers, max_block_ms=300) as client:
+def produce(servers: str, patience_ms: int = 300) -> None:
+    with Producer(bootstrap_servers=servers, max_block_ms=patience_ms) as client:
         client.send("t", b"v")
 
 
-def consume(servers: str) -> None:
-    with Consumer(bootstrap_servers=servers, default_api_timeout_ms=300) as client:
+def consume(servers: str, patience_ms: int = 300) -> None:
+    with Consumer(bootstrap_servers=servers, default_api_timeout_ms=patience_ms) as client:
         client.assign([TP])
         while True:
             client.poll(0.1)
 
 
-def look_up(servers: str) -> None:
-    with Consumer(bootstrap_servers=servers, default_api_timeout_ms=300) as client:
+def look_up(servers: str, patience_ms: int = 300) -> None:
+    with Consumer(bootstrap_servers=servers, default_api_timeout_ms=patience_ms) as client:
         client.end_offsets([TP])
 
 
@@ -103,10 +103,10 @@ def test_an_address_where_nobody_listens_is_named_with_the_setting(act: Callable
     ids=["HTTP", "HTML", "TLS"],
 )
 def test_a_server_of_another_kind_is_not_waited_for(
-    act: Callable[[str], None], answer: bytes, kind: str, told: str
+    act: Callable[[str, int], None], answer: bytes, kind: str, told: str
 ) -> None:
     with server_saying(answer) as servers, pytest.raises(NoBrokersAvailableError) as caught:
-        act(servers)
+        act(servers, 60_000)
     assert f"not a {kind}: {servers} (from bootstrap.servers): " in str(caught.value)
     assert told in str(caught.value)
 
@@ -120,9 +120,9 @@ def test_a_server_that_says_nothing_is_given_up(act: Callable[[str], None]) -> N
 
 
 @EVERYBODY
-def test_a_server_that_hangs_up_is_no_kafka(act: Callable[[str], None]) -> None:
+def test_a_server_that_hangs_up_is_no_kafka(act: Callable[[str, int], None]) -> None:
     with server_saying(b"") as servers, pytest.raises(NoBrokersAvailableError) as caught:
-        act(servers)
+        act(servers, 60_000)
     assert re.search(f"not a Kafka broker: {servers}|{servers} .*: not a Kafka broker", str(caught.value))
 
 
