@@ -8,7 +8,7 @@ import os
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["pytester", "tests.behaviours"]
+pytest_plugins = ["pytester", "tests.behaviours", "tests.unsteady"]
 
 # A test that fails when the machine is busy says nothing about the code.
 settings.register_profile("patient", deadline=None, max_examples=40)

@@ -1,0 +1,96 @@
+"""Processes that stand still now and then, as on a machine that is far too busy: a pytest plugin.
+
+`make test ARGS=--unsteady` stops, one after another, processes that run tests and processes that tests have started, each for up to a
+second; one that has just begun often, so that who was started first is not always there first. What fails then waits for less time
+than it needs, or counts on an order that nothing ensures; or else what is tested does. A test that stops processes itself may find
+one going on too early.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+import pytest
+
+LONGEST_SECONDS = 1.0
+TURN_SECONDS = 0.1
+AT_ONCE = 3
+"""As many stand still; with more the run stands still."""
+BORN = 0.3
+"""How often a process is stopped as soon as it is seen."""
+LATER = 0.5
+"""How often, each turn, one of the others is."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--unsteady", action="store_true", help="stop processes for a while, now and then, as a busy machine does"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
+    """In the process that starts all others; where that one runs the tests, only what they start stands still."""
+    if not session.config.option.unsteady or hasattr(session.config, "workerinput"):
+        return (yield)
+    with unsteady():
+        return (yield)
+
+
+@contextmanager
+def unsteady() -> Iterator[None]:
+    over = threading.Event()
+    thread = threading.Thread(target=Stops(random.Random()).go_on, args=(over,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+class Stops:
+    """Who stands still, and until when."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._known: set[psutil.Process] = set()
+        self._until: dict[psutil.Process, float] = {}
+
+    def go_on(self, over: threading.Event) -> None:
+        """Stop some and have others go on, until it is over."""
+        try:
+            while not over.wait(TURN_SECONDS):
+                self._turn(time.monotonic(), psutil.Process().children(recursive=True))
+        finally:
+            for process in list(self._until):
+                self._wake(process)
+
+    def _turn(self, now: float, family: list[psutil.Process]) -> None:
+        for process in [each for each, until in self._until.items() if until <= now]:
+            self._wake(process)
+        born = [each for each in family if each not in self._known]
+        self._known = set(family)
+        for process in born:
+            if self._chance.random() < BORN:
+                self._stop(process, now)
+        if family and self._chance.random() < LATER:
+            self._stop(self._chance.choice(family), now)
+
+    def _stop(self, process: psutil.Process, now: float) -> None:
+        """Most of the time briefly; one that stands still already is not ours to wake."""
+        with suppress(psutil.Error):
+            if len(self._until) < AT_ONCE and process.status() != psutil.STATUS_STOPPED:
+                process.send_signal(signal.SIGSTOP)
+                self._until[process] = now + LONGEST_SECONDS * self._chance.random() ** 2
+
+    def _wake(self, process: psutil.Process) -> None:
+        del self._until[process]
+        with suppress(psutil.Error):
+            process.send_signal(signal.SIGCONT)
