@@ -56,7 +56,7 @@ def test_who_only_looks_is_not_taken_for_another_manager(tmp_path: Path) -> None
     home.give_back()
     looking = (home.folder / "lock").open(encoding="utf-8")
     fcntl.flock(looking, fcntl.LOCK_SH)
-    threading.Timer(0.02, looking.close).start()
+    threading.Timer(0.4, looking.close).start()
     home.take()
     home.give_back()
 

@@ -26,8 +26,11 @@ from ottla.pipelines.manager.fingerprint import Fingerprint, change
 
 SET_ASIDE = ("checkpoint", "dead-letters", "spool", "inputs")
 """What a reset begins anew."""
-LOOKS_SECONDS = 0.2
-"""More than it takes to look whether a lock is taken."""
+LOOKS_SECONDS = 10.0
+"""More than it takes to look whether a lock is taken, however busy the machine is."""
+LEAVES_SECONDS = 0.2
+"""What is granted to a process that was killed, and to what it had started, to be gone."""
+PAUSE_SECONDS = 0.02
 
 
 class Home:
@@ -169,16 +172,22 @@ class Home:
 
 def locked(file: IO[str]) -> bool:
     """Whether it could be locked, and is now; who only looks whether it is taken holds it for a moment, which is waited for."""
-    deadline = time.monotonic() + LOOKS_SECONDS
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(LOOKS_SECONDS / 10)
-        else:
-            return True
+    started = time.monotonic()
+    while not flocked(file, fcntl.LOCK_EX):
+        patience = LOOKS_SECONDS if flocked(file, fcntl.LOCK_SH) else LEAVES_SECONDS
+        fcntl.flock(file, fcntl.LOCK_UN)
+        if time.monotonic() - started > patience:
+            return False
+        time.sleep(PAUSE_SECONDS)
+    return True
+
+
+def flocked(file: IO[str], kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def read_json(file: Path) -> dict[str, Any] | None:
