@@ -30,11 +30,13 @@ def test_everything_that_was_acknowledged_is_there_after_kill_9_in_the_middle(tm
     acknowledged = 0
     with Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
-        threading.Timer(0.3, lambda: os.kill(broker.pid, signal.SIGKILL)).start()
+        death = threading.Timer(0.3, lambda: os.kill(broker.pid, signal.SIGKILL))
         try:
             while True:
                 wire.ask(produce("t", batch([b"%d" % (acknowledged + n) for n in range(10)])), 9)
                 acknowledged += 10
+                if acknowledged == 10:
+                    death.start()
         except (EOFError, ConnectionError):
             pass
     broker.close()

@@ -475,7 +475,7 @@ def test_the_position_in_a_partition_there_is_not_is_an_error_that_says_so(serve
     with Consumer(bootstrap_servers=servers) as consumer:
         consumer.assign([TopicPartition(topic, 7)])
         with pytest.raises(UnknownTopicOrPartitionError, match=r"has partitions 0 to 0, not 7"):
-            consumer.position(TopicPartition(topic, 7), timeout=0.5)
+            consumer.position(TopicPartition(topic, 7), timeout=2)
 
 
 @pytest.mark.usefixtures("hasty")
