@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import struct
 import tracemalloc
-from time import perf_counter
+from time import process_time
 from types import ModuleType
 from typing import Any
 
@@ -118,9 +118,9 @@ def test_a_length_that_the_bytes_cannot_hold_costs_nothing(
 ) -> None:
     plan = plan_for(module, plan_of(cls, version))
     tracemalloc.start()
-    started = perf_counter()
+    started = process_time()
     assert problem in outcome(module, plan, front + bytes(1000))
-    assert perf_counter() - started < 1
+    assert process_time() - started < 1
     assert tracemalloc.get_traced_memory()[1] < 100_000
     tracemalloc.stop()
 
