@@ -11,6 +11,7 @@ from ottla import Admin, Cluster, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.admin import TransactionDescription
 from ottla.errors import InvalidTxnStateError, KafkaTimeoutError, ProducerFencedError, TransactionAbortableError
 from ottla.model import LATEST
+from tests.broker.in_sync import in_sync
 from tests.patience import eventually
 
 TOPICS = "cut-a", "cut-b"
@@ -75,10 +76,6 @@ def test_a_committed_transaction_is_read_soon_though_the_leader_that_was_sent_it
                 eventually(lambda: beside.describe_transactions([ID])[ID].state == "CompleteCommit")
             assert time.monotonic() - committed < SOON_SECONDS
         cluster.heal()
-
-
-def in_sync(admin: Admin, topic: str) -> set[int]:
-    return set(admin.describe_topics([topic])[topic].partitions[0].in_sync_replicas)
 
 
 def coordinator_of_complete(admin: Admin, transactional_id: str) -> int:

@@ -12,6 +12,7 @@ import pytest
 
 from ottla import Admin, Cluster, Consumer, NewTopic, Producer, TopicPartition
 from tests.broker.cluster_nodes import counted
+from tests.broker.in_sync import in_sync
 from tests.patience import eventually
 
 SHIFTING = """
@@ -93,9 +94,7 @@ def test_nodes_whose_calendars_jump_apart_elect_lead_and_follow_as_before(calend
             write(f"without {node}")
             cluster.start(node)
             calendars.shift(node)
-            eventually(
-                lambda: all(len(each.in_sync_replicas) == 3 for each in admin.describe_topics(["t"])["t"].partitions)
-            )
+            eventually(lambda: in_sync(admin, "t") == set(cluster.nodes))
     assert counted(cluster.bootstrap_servers, "t", len(written)) == dict.fromkeys(written, 1)
 
 

@@ -14,6 +14,7 @@ from ottla.broker.controllers.formatting import format_without_voters
 from ottla.errors import OttlaError
 from ottla.storage.state_log.check import START_OVER
 from tests.broker.cluster_nodes import counted
+from tests.broker.in_sync import in_sync
 from tests.patience import eventually
 
 OFTEN: dict[str, Any] = {"metadata_log_max_snapshot_interval_ms": 300, "metadata_max_retention_bytes": 0}
@@ -103,7 +104,3 @@ def test_who_starts_over_as_it_is_told_votes_again_and_has_what_the_others_have(
         cluster.kill(next(node for node in cluster.nodes if node != DAMAGED))
         producer.send("kept", b"after").result(60)
     assert counted(cluster.bootstrap_servers, "kept", 2) == {b"before": 1, b"after": 1}
-
-
-def in_sync(admin: Admin, topic: str) -> set[int]:
-    return set(admin.describe_topics([topic])[topic].partitions[0].in_sync_replicas)

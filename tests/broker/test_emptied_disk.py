@@ -9,6 +9,7 @@ import pytest
 
 from ottla import Admin, Cluster, NewTopic, Producer
 from tests.broker.cluster_nodes import counted
+from tests.broker.in_sync import in_sync
 from tests.patience import eventually
 
 RECORDS = 90
@@ -34,7 +35,7 @@ def test_whichever_disk_is_emptied_after_all_were_killed_every_acknowledged_reco
         cluster.start(*cluster.nodes)
         assert counted(cluster.bootstrap_servers, "t", RECORDS) == {b"%d" % number: 1 for number in range(RECORDS)}
         with Admin(cluster.client_settings()) as admin:
-            eventually(lambda: in_sync(admin) == 3)
+            eventually(lambda: in_sync(admin, "t") == {1, 2, 3})
             assert voters_heard(admin) == {1, 2, 3} - {emptied}, "it has another id than the one that voted"
 
 
@@ -42,10 +43,6 @@ def empty(directory: Path) -> None:
     for each in directory.iterdir():
         if each.name != "meta.properties":
             shutil.rmtree(each) if each.is_dir() else each.unlink()
-
-
-def in_sync(admin: Admin) -> int:
-    return min(len(each.in_sync_replicas) for each in admin.describe_topics(["t"])["t"].partitions)
 
 
 def voters_heard(admin: Admin) -> set[int]:

@@ -17,6 +17,7 @@ from ottla.errors import ErrorCode, OttlaError
 from ottla.free_ports import HeldPorts
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.broker.cluster_nodes import BrokerPlace, counted
+from tests.broker.in_sync import in_sync
 from tests.broker.quorum_nodes import Place, leader_of, new_hosts
 from tests.broker.test_full_disk import filler_takes_the_rest
 from tests.broker.wire import Wire
@@ -80,7 +81,7 @@ def test_whose_disk_is_full_ends_with_a_sentence_and_comes_back_when_there_is_ro
                     cluster.start(full)
                 filler.unlink()
                 cluster.start(full)
-                eventually(lambda: in_sync(admin) == set(NODES))
+                eventually(lambda: in_sync(admin, "t") == set(NODES))
             numbers.go_on()
         found = counted(cluster.bootstrap_servers, "t", len(numbers.written))
     assert found == dict.fromkeys(numbers.written, 1)
@@ -143,8 +144,3 @@ def tried_a_topic(admin: Admin) -> bool:
     with suppress(OttlaError):
         admin.create_topics([NewTopic(f"more-{next(NUMBERS)}", 1, 1)])
     return True
-
-
-def in_sync(admin: Admin) -> set[int]:
-    partitions = admin.describe_topics(["t"])["t"].partitions
-    return set.intersection(*(set(each.in_sync_replicas) for each in partitions))

@@ -34,6 +34,7 @@ from ottla.protocol.messages.incremental_alter_configs import (
 )
 from ottla.protocol.schema import Message
 from tests.broker.cluster_nodes import counted
+from tests.broker.in_sync import in_sync
 from tests.broker.wire import Wire
 from tests.patience import eventually
 
@@ -48,12 +49,6 @@ pytestmark = pytest.mark.xdist_group("local cluster")  # what they share is made
 def cluster() -> Iterator[Cluster]:
     with Cluster(metrics_listen="127.0.0.1:0") as cluster:
         yield cluster
-
-
-def in_sync(admin: Admin, topic: str) -> set[int]:
-    """The fewest that a partition of it has."""
-    found = admin.describe_topics([topic])[topic].partitions
-    return min((set(each.in_sync_replicas) for each in found), key=len)
 
 
 def led(admin: Admin, topic: str) -> tuple[int, set[int]]:
