@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ottla import Admin, Cluster, NewTopic, Producer
+from ottla.storage.state_log.quorum_state import QuorumState, write_quorum_state
 from tests.broker.cluster_nodes import counted
 from tests.broker.in_sync import in_sync
 from tests.patience import eventually
@@ -49,3 +50,18 @@ def voters_heard(admin: Admin) -> set[int]:
     """Who votes and has fetched of the leader."""
     quorum = admin.describe_metadata_quorum()
     return {each.replica_id for each in quorum.voters if each.last_fetch_timestamp is not None}
+
+
+def test_a_node_that_was_killed_before_its_controller_had_anything_votes_when_it_is_back(tmp_path: Path) -> None:
+    """Its broker half may have made folders of topics by then."""
+    with Cluster(data_dir=tmp_path) as cluster:
+        with Producer(cluster.client_settings(), acks="all") as producer:
+            producer.send("t", b"kept").result(60)
+        cluster.kill(*cluster.nodes)
+        empty(tmp_path / "node-2")
+        metadata = tmp_path / "node-3" / "__cluster_metadata-0"
+        for each in [path for path in metadata.iterdir() if not path.name.endswith("-0000000000.checkpoint")]:
+            each.unlink()
+        write_quorum_state(metadata, QuorumState())
+        cluster.start(*cluster.nodes)
+        assert counted(cluster.bootstrap_servers, "t", 1) == {b"kept": 1}

@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -230,8 +230,9 @@ class Cluster:
             self._processes |= starting
         with ThreadPoolExecutor(len(starting) or 1) as threads:
             try:
-                for _ in threads.map(BrokerProcess.wait_until_ready, starting.values()):
-                    pass
+                waiting = [threads.submit(each.wait_until_ready) for each in starting.values()]
+                for done in as_completed(waiting):  # The first that fails may be why others do.
+                    done.result()
             except (KeyboardInterrupt, SystemExit):  # nobody waits any more until they are ready
                 for each in starting.values():
                     each.ask_to_end()

@@ -66,6 +66,8 @@ def make_raft(
     warn_of_fixed_voters(config, shape)
     numbers = [FIRST_BOOTSTRAP - place for place in range(len(bootstrap))]
     saved = promises(log, shape, me)
+    if saved is None and not shape.end:
+        log.persist(ElectionState())  # While that stands, an empty log is one that never had anything.
     now = clock.monotonic()
     presence = presence_of(config, bound)
     return Raft(

@@ -13,15 +13,17 @@ import logging
 import os
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
-from ottla.errors import ConfigError
+from ottla.errors import ConfigError, CorruptRecordError
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import Damage, remedy
 from ottla.storage.files.kind import kind_of
 from ottla.storage.segments.log_folder import holds_state
 from ottla.storage.state_log.check import START_OVER, damage_in, fetch_anew, others_vote
 from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES
+from ottla.storage.state_log.quorum_state import QuorumState, read_quorum_state
 
 STATE_FILE = re.compile(r"\d{20}(\.log|-\d{10}\.checkpoint)|quorum-state|leader-epoch-checkpoint")
 LOG = logging.getLogger(__name__)
@@ -54,6 +56,8 @@ def ensure_whole(
         )
     if held or not (others or (recovery_point and not (alone and any(folder.glob("*.checkpoint"))))):
         return True
+    if not (is_copy or recovery_point) and has_promised_nothing(folder):
+        return True
     if not is_copy:
         rest = f"{folder.parent} holds {min(others)} and {len(others) - 1} more" if others else "there was a log in it"
         raise ConfigError(
@@ -61,6 +65,13 @@ def ensure_whole(
             "nothing was changed"
         )
     LOG.warning("%s is missing or empty: the metadata are fetched anew from the controllers", folder)
+    return False
+
+
+def has_promised_nothing(folder: Path) -> bool:
+    """Whether a controller was begun here and has heard of no leader: killed so early that only its broker half had written anything."""
+    with suppress(CorruptRecordError, OSError):
+        return read_quorum_state(folder) == QuorumState()
     return False
 
 
