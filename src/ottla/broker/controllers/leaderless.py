@@ -107,7 +107,7 @@ class Leaderless:
         needed = f"{voters.majority} of the {len(voters)} voters are needed"
         if self._is_apart:
             return f"{needed}, and {self._reason_of_the_own_directory()}"
-        reasons = [needed]
+        reasons = []
         if elsewhere:
             reasons.append(
                 f"{self._names(elsewhere)} has another directory than the one that votes; start it with that one, or have the others "
@@ -117,11 +117,7 @@ class Leaderless:
             reasons.append(
                 f"there is no answer from {self._names(missing)}; start what is missing, or see whether it is reached"
             )
-        return (
-            ", and ".join(reasons)
-            if elsewhere or missing
-            else f"{needed}, and all answer this node: look at what they log"
-        )
+        return ", and ".join([needed, *(reasons or ["all answer this node: look at what they log"])])
 
     def _reason_of_a_newcomer(self) -> str:
         asked = self._raft.bootstrap

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from ottla.cli.records.record_format import readable
 from ottla.errors import CorruptRecordError
 
 METADATA, OFFSETS, TRANSACTIONS = "__cluster_metadata", "__consumer_offsets", "__transaction_state"
@@ -103,15 +103,6 @@ def decoded(decode: Callable[[], Any]) -> Any:
         return decode()
     except CorruptRecordError:
         return None
-
-
-def readable(data: bytes | None) -> Any:
-    """Text where it is text."""
-    try:
-        return None if data is None else data.decode()
-    except UnicodeDecodeError:
-        assert data is not None
-        return {"base64": base64.b64encode(data).decode()}
 
 
 def plain(value: Any) -> Any:

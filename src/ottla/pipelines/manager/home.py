@@ -102,12 +102,11 @@ class Home:
         """Whether a process runs it now."""
         try:
             with (self.folder / "lock").open(encoding="utf-8") as lock:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return not flocked(lock, fcntl.LOCK_SH)
         except FileNotFoundError:
             return False
         except OSError:
             return True
-        return False
 
     def refusal(self, now: Fingerprint) -> str | None:
         """Why a pipeline that is so may not go on here, and the ways on; None where it may."""
