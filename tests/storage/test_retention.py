@@ -54,6 +54,20 @@ def test_segments_whose_ages_cannot_be_read_stay_until_they_can(
     assert [segment.base_offset for segment in log.retain(NOW + 4 * 86_400_000)] == [0]
 
 
+def test_a_segment_that_cannot_be_deleted_stays_in_the_log_and_goes_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = daily(tmp_path / "t-0", retention_ms=86_400_000)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", broken)
+        with pytest.raises(KafkaError, match=r"cannot delete old segments in .*t-0: Input/output error"):
+            log.retain(NOW + 4 * 86_400_000)
+    assert log.start_offset == 0
+    assert log.size_bytes == sum(path.stat().st_size for path in (tmp_path / "t-0").glob("*.log"))
+    assert [segment.base_offset for segment in log.retain(NOW + 4 * 86_400_000)] == [0]
+    assert not [path for path in (tmp_path / "t-0").iterdir() if path.stem == "00000000000000000000"]
+
+
 def broken(*_: object, **__: object) -> int:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
 
