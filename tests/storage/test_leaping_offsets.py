@@ -47,6 +47,19 @@ def test_one_that_leaps_before_damage_takes_nothing_whole_with_it(
     assert "(offsets 3 to 4) are damaged" in caplog.text
 
 
+@pytest.mark.parametrize("byte", LEAP_BYTES)
+def test_the_last_one_takes_the_log_nowhere_though_the_beginning_of_another_is_behind_it(
+    tmp_path: Path, byte: int
+) -> None:
+    log = written(tmp_path, 10)
+    flip(log, 8, byte)
+    flip(log, 9, -1 + log.segments[0].size // 10)
+    again = open_log(tmp_path, recovery_point=4)
+    assert again.end_offset == 8
+    assert again.recovery is not None
+    assert again.recovery.offset == 8
+
+
 def test_the_last_one_leaps_over_no_end_that_a_clean_stop_wrote_down(tmp_path: Path) -> None:
     log = written(tmp_path, 10)
     log.close()

@@ -239,12 +239,10 @@ def doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: i
         if not is_its_turn and not coming.behind_gap:
             coming.pop()  # Which of the two is wrong, nobody can tell.
         return f"the batch has offset {header.base_offset}, the one behind it {after.header.base_offset}"
-    if isinstance(after, Gap):
-        after = coming.peek(1)  # whole, as is all that follows a gap
-        if isinstance(after, Found) and expected <= after.header.base_offset < header.next_offset:
-            return f"the batch has offset {header.base_offset}, one behind it {after.header.base_offset}"
-        return ""
-    if after is None and bounds.grows and not coming.broken and header.next_offset != bounds.end:
+    behind = coming.peek(1) if isinstance(after, Gap) else after  # whole, as is all that follows a gap
+    if isinstance(behind, Found) and expected <= behind.header.base_offset < header.next_offset:
+        return f"the batch has offset {header.base_offset}, one behind it {behind.header.base_offset}"
+    if behind is None and bounds.grows and not coming.broken and header.next_offset != bounds.end:
         return f"the batch has offset {header.base_offset}, expected {expected}"
     if after is None and bounds.end is not None and header.next_offset != bounds.end:
         return f"the batch ends at offset {header.last_offset}, the log before {bounds.end}"

@@ -293,7 +293,7 @@ class Log(LogEnd):
             if deleted:
                 note_deleted(self.directory, self.bases[count])
             for segment in deleted:
-                segment.path.unlink(missing_ok=True)  # As long as its records are on the disk the log has it, and tries again.
+                segment.path.unlink(missing_ok=True)  # As long as that fails the log has it, and tries again.
                 self._remove_first()
                 segment.delete()
                 snapshot_path(self.directory, segment.base_offset).unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from msgspec import Struct
 from ottla.model import INT64_MAX
 from ottla.storage.batches.batch_run import BatchRun
 from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, checked_walk, sound_walk
-from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.leader_epochs import NO_EPOCH, LeaderEpochs
 from ottla.storage.recovery.producer_recovery import ProducerRecovery
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import SegmentList
@@ -135,8 +135,13 @@ class LogLoader(Struct):
             self.producers.replay(segment, *found)
 
     def _note_epoch(self, epoch: int, offset: int) -> None:
-        """Epochs never go back: one that is above that of the next batch was never true, nor is one below an earlier."""
-        if epoch < self.epochs.latest():
+        """Epochs never go back: one that is above that of the next batch was never true, nor is one below an earlier.
+
+        Where the latest that is known begins only further on, the next batch may well be of an earlier one.
+        """
+        known, began = self.epochs.entries[-1] if self.epochs.entries else (NO_EPOCH, 0)
+        if epoch < known:
+            self._raised = None if offset < began else self._raised
             return
         if self._raised is not None and epoch >= self._raised[0]:
             self.epochs.assign(*self._raised)

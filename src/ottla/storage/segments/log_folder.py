@@ -9,6 +9,7 @@ import shutil
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from ottla.kafka_id import id_of, text_of
@@ -84,11 +85,13 @@ def holds_state(folder: Path) -> bool:
 
 
 def stored_bytes(directory: Path) -> int:
-    """Bytes of records in a partition's folder, 0 where there is no folder yet."""
-    try:
-        return sum(entry.stat().st_size for entry in os.scandir(directory) if LOG_NAME.fullmatch(entry.name))
-    except FileNotFoundError:
-        return 0
+    """Bytes of records in a partition's folder, none where there is no folder yet; a segment that goes meanwhile has none."""
+    total = 0
+    with suppress(FileNotFoundError):
+        for name in filter(LOG_NAME.fullmatch, os.listdir(directory)):
+            with suppress(FileNotFoundError):
+                total += os.stat(directory / name).st_size
+    return total
 
 
 def bytes_from(directory: Path, offset: int) -> int:
