@@ -93,7 +93,7 @@ def test_poll_without_data_returns_empty_at_the_timeout(servers: str, topic: str
         consumer.position(TopicPartition(topic, 0))
         started = time.monotonic()
         records = consumer.poll(0.3)
-        assert 0.3 <= time.monotonic() - started < 2
+        assert 0.3 <= time.monotonic() - started < 10
         assert len(records) == 0
         assert not records
 
@@ -332,7 +332,7 @@ def test_ctrl_c_ends_a_poll_and_the_consumer_can_still_be_closed(servers: str, t
     with pytest.raises(KeyboardInterrupt):
         consumer.poll(30)
     consumer.close()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
     timer.join()
 
 
@@ -475,7 +475,7 @@ def test_the_position_in_a_partition_there_is_not_is_an_error_that_says_so(serve
     with Consumer(bootstrap_servers=servers) as consumer:
         consumer.assign([TopicPartition(topic, 7)])
         with pytest.raises(UnknownTopicOrPartitionError, match=r"has partitions 0 to 0, not 7"):
-            consumer.position(TopicPartition(topic, 7), timeout=2)
+            consumer.position(TopicPartition(topic, 7), timeout=4)
 
 
 @pytest.mark.usefixtures("hasty")
