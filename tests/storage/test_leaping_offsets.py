@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from ottla.records.batch import iter_headers
+from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.log import Log
-from tests.storage.batches import append, open_log
+from tests.storage.batches import append, bytes_of, open_log
 
 LEAP_BYTES = (1, 5)
 """Of a batch's first offset: one bit here is more than a segment's index can tell, or some ten thousand."""
+EPOCH_BYTE = 15
 DELTA_BYTE = 24
 """Of the last record's offset, counted from the first."""
 
@@ -72,3 +75,15 @@ def test_nor_further_than_its_bytes_where_no_end_is_known(tmp_path: Path) -> Non
     log.close()
     flip(log, 9, DELTA_BYTE)
     assert open_log(tmp_path, clean=True).end_offset == 10
+
+
+def test_damage_that_headers_tell_takes_nothing_with_it_from_behind_damage_that_only_a_crc_told(tmp_path: Path) -> None:
+    log = written(tmp_path, 10)
+    log.close()
+    flip(log, 6, EPOCH_BYTE)
+    flip(log, 7, DELTA_BYTE)
+    again = open_log(tmp_path, recovery_point=10, clean=False)
+    for damaged in (6, 7):
+        with pytest.raises(DamagedLogError, match=rf"\(offsets {damaged} to {damaged}\) are damaged"):
+            bytes_of(again, damaged)
+    assert [header.base_offset for _, header in iter_headers(bytes_of(again, 8))] == [8, 9]

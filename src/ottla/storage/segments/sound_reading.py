@@ -5,10 +5,12 @@ Each stretch is looked at once, by its headers, when somebody first reads there.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ottla.model import FileSlice
 from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.batches.scan import find_offset
-from ottla.storage.batches.sound_walk import Unsound, sound_walk
+from ottla.storage.batches.sound_walk import Bounds, Unsound, sound_walk
 from ottla.storage.segments.ground import Stretch
 from ottla.storage.segments.segment import Segment
 
@@ -80,12 +82,10 @@ def nearest(segment: Segment, offset: int) -> tuple[int, int]:
 def look(segment: Segment, position: int, expected: int, offset: int, max_bytes: int) -> None:
     """Look at what follows a position until enough is known from an offset on, and note what is sound and what is not."""
     ground = segment.ground
-    # Headers do not tell of what a start found by its CRC.
-    known = (damage.position for damage in ground.damages if damage.size_bytes and damage.position >= position)
-    extent = min(segment.size, segment.own_position, *known)
+    extent, bounds = up_to_known(segment, position, expected)
     stretch = Stretch(position, position, expected, expected)
     goal = extent
-    for found in sound_walk(segment.file, position, extent, expected, segment.bounds):
+    for found in sound_walk(segment.file, position, extent, expected, bounds):
         if isinstance(found, Unsound):
             note(segment, stretch)
             ground.add_damage(found)
@@ -102,6 +102,16 @@ def look(segment: Segment, position: int, expected: int, offset: int, max_bytes:
         if goal < extent and stop >= goal:
             break
     note(segment, stretch)
+
+
+def up_to_known(segment: Segment, position: int, expected: int) -> tuple[int, Bounds]:
+    """Up to where to look, and what to hold it against: headers do not tell of damage that a start found by its CRC."""
+    extent, bounds = min(segment.size, segment.own_position), segment.bounds
+    for damage in segment.ground.damages:
+        if damage.size_bytes and position <= damage.position < extent:
+            below = min(bounds.below, damage.offset) if expected <= damage.offset else bounds.below
+            return damage.position, replace(bounds, below=below)
+    return extent, bounds
 
 
 def note(segment: Segment, stretch: Stretch) -> None:
