@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from ottla.model import OffsetAndTimestamp
 from ottla.records.batch import parse_header
+from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.record_times import first_at
 from tests.storage.batches import GZIP, NOW, append, batch, open_log
@@ -47,6 +49,36 @@ def test_every_timestamp_finds_what_a_search_of_all_records_finds(tmp_path: Path
         expected = [(o, t, 0) for o, t in enumerate(records) if t >= timestamp and o >= 37]
         assert log.offset_for_timestamp(timestamp) == (expected[0] if expected else None)
     assert log.max_timestamp() == (records.index(max(records)), max(records), 0)
+
+
+@pytest.mark.parametrize("entries", range(3))
+def test_an_index_of_times_that_has_lost_its_end_is_made_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, entries: int
+) -> None:
+    config = LogConfig(segment_bytes=1500, index_interval_bytes=100)
+    log = open_log(tmp_path, config)
+    for number in range(50):
+        append(log, b"x" * 20, timestamps=[NOW + number])
+    log.close()
+    for path in tmp_path.glob("*.timeindex"):
+        os.truncate(path, 12 * entries)
+    again = open_log(tmp_path, config, clean=True, recovery_point=50)
+    assert [again.offset_for_timestamp(NOW + number) for number in range(50)] == [
+        OffsetAndTimestamp(number, NOW + number, 0) for number in range(50)
+    ]
+    assert "00.timeindex does not tell the times of its log: it is made anew" in caplog.text
+
+
+def test_a_batch_that_cannot_be_read_is_named_to_who_asks_for_a_time_in_it(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    for number in range(3):
+        append(log, b"x", timestamps=[NOW + number])
+    with log.segments[0].path.open("r+b") as file:
+        file.seek(log.segments[0].size // 3 * 2 - 1)
+        file.write(b"\xff")
+    with pytest.raises(DamagedLogError, match=r"t-0, offset 1: .* are damaged: .* CRC .*; seek to offset 2 to go on"):
+        log.offset_for_timestamp(NOW + 1)
+    assert log.offset_for_timestamp(NOW + 2) == OffsetAndTimestamp(2, NOW + 2, 0)
 
 
 def test_the_leader_epoch_of_the_record_is_told(tmp_path: Path) -> None:

@@ -72,6 +72,20 @@ def derived_flips(folder: Path) -> Iterator[tuple[Path, int, int]]:
     yield from every
 
 
+def copied(source: Path, target: Path) -> Path:
+    shutil.rmtree(target, ignore_errors=True)
+    return shutil.copytree(source, target)
+
+
+def sizes(path: Path) -> list[int]:
+    """Where a file may have been cut: everywhere, if it is small, else in a sample of places, at the ends of entries above all."""
+    size = path.stat().st_size
+    entry = {".index": 8, ".timeindex": 12}.get(path.suffix, 1)
+    bounds = range(0, size, entry)
+    chance = random.Random(path.name)
+    return sorted({0, *chance.sample(bounds, min(len(bounds), 5)), *chance.sample(range(size), min(size, 2))})
+
+
 def headers(folder: Path) -> list[BatchHeader]:
     return [header for path in sorted(folder.glob("*.log")) for _, header in iter_headers(path.read_bytes())]
 
@@ -134,6 +148,37 @@ def test_a_derived_file_in_which_a_bit_is_wrong_is_never_believed(whole: Path, t
         again = open_log(folder, SMALL, clean=clean, recovery_point=point)
         served = known(again), truth(again, committed=True), truth(again, committed=False)
         assert served == true, (path.name, position, bit)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_derived_file_that_has_lost_its_end_is_never_believed(whole: Path, tmp_path: Path, clean: bool) -> None:
+    log = open_log(copied(whole, tmp_path / "true" / "t-0"), SMALL, clean=True)
+    true, point = known(log), log.end_offset
+    for path in sorted(path for path in whole.iterdir() if path.name.endswith(DERIVED)):
+        for size in sizes(path):
+            folder = copied(whole, tmp_path / "t-0")
+            (folder / path.name).write_bytes(path.read_bytes()[:size])
+            again = open_log(folder, SMALL, clean=clean, recovery_point=point)
+            assert known(again) == true, (path.name, size)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize(("leader", "moved"), [(0, 1), (1, -1), (1, 1), (2, -1), (2, 1000)])
+def test_a_leader_that_began_elsewhere_is_not_believed_whatever_the_indexes_say(
+    whole: Path, tmp_path: Path, leader: int, moved: int, indexed: bool, clean: bool
+) -> None:
+    folder = copied(whole, tmp_path / "t-0")
+    log = open_log(folder, SMALL, clean=True)
+    true, end = log.epochs.entries, log.end_offset
+    rows = [(epoch, start + moved * (number == leader)) for number, (epoch, start) in enumerate(true)]
+    text = "".join(f"{epoch} {start}\n" for epoch, start in rows)
+    (folder / "leader-epoch-checkpoint").write_text(f"0\n{len(rows)}\n{text}")
+    for path in [] if indexed else folder.glob("*.timeindex"):
+        path.write_bytes(bytes(24))
+    again = open_log(folder, SMALL, clean=clean, recovery_point=end)
+    assert truth(again, committed=False) == truth(log, committed=False)
+    assert again.epochs.entries == true
 
 
 @pytest.mark.parametrize("clean", [True, False])

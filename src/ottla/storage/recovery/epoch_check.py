@@ -69,8 +69,8 @@ def borne_out(segments: Sequence[Segment], entries: Entries) -> bool:
         if header is not None and header.leader_epoch != epoch_of(entries, header):
             return False
         before = header_at(segments, start - 1) if start > first else None
-        if before is not None and before.leader_epoch >= epoch and before.base_offset < start:
-            return False
+        if start > first and (before is None or (before.leader_epoch >= epoch and before.base_offset < start)):
+            return False  # None: the log does not reach that far.
     last = header_at(segments, segments[-1].base_offset)
     return entries[0][1] <= beginning(segments) and (last is None or last.leader_epoch <= entries[-1][0])
 

@@ -23,7 +23,7 @@ from ottla.storage.indexes.time_index import NO_TIMESTAMP, TimeIndex
 from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.segments.ground import Ground
 from ottla.storage.segments.segment_end import UNREAD, Savepoint, SegmentEnd
-from ottla.storage.segments.time_search import is_first
+from ottla.storage.segments.time_search import tells_latest
 from ottla.storage.segments.unforced import force
 
 LOG = logging.getLogger(__name__)
@@ -77,8 +77,8 @@ class Segment(SegmentEnd):
         """Whether the file has more than `size` bytes, as a failed write may leave it."""
         self._unindexed = False
         """Whether its indexes were to be made anew, and could not be."""
-        self._times_found = 0
-        """Entries of the time index that nobody held against the batches yet: the last tells how late its records are."""
+        self._times_found: int | None = None
+        """Entries of a time index that nobody held against the batches yet: the last tells how late its records are."""
 
     @classmethod
     def create(cls, directory: Path, base_offset: int, index_interval: int, suffix: str = "") -> Segment:
@@ -229,7 +229,7 @@ class Segment(SegmentEnd):
             self.first_time = UNREAD
         offsets.truncate(end_offset)
         times.truncate(offsets.last()[0] + 1 if len(offsets) else self.base_offset)
-        self._times_found = min(self._times_found, len(times))
+        self._times_found = self._times_found and min(self._times_found, len(times))
         self.max_timestamp, self.max_timestamp_offset = times.last()
         self.size, self.bytes_since_entry = offsets.last()[1], 0
         expected = self.ends_at(self.size)[0] if self.size else self.base_offset
@@ -334,7 +334,7 @@ class Segment(SegmentEnd):
             self.max_timestamp, self.max_timestamp_offset = times.last()
             # By this one retention goes, and a search for a time; the others are looked at when they are used.
             try:
-                if not len(times) or self.max_timestamp < 0 or is_first(self, times, len(times) - 1):
+                if tells_latest(self, times, len(times)):
                     return
             except OSError:
                 self._offsets = self._times = None  # nobody knows yet whether they tell the truth
@@ -346,14 +346,18 @@ class Segment(SegmentEnd):
 
         Where the disk does not let us there are no indexes, until somebody asks for them again.
         """
-        size = self.size
+        file, size, bounds = (
+            self.file,
+            self.size,
+            self.bounds,
+        )  # which may look at all that is here, to know of the epochs
         self.clear_indexes()
         self.rebuilt = self.changed = self._unindexed = True
         try:
-            for found in sound_walk(self.file, 0, min(size, self.own_position), self.base_offset, self.bounds):
+            for found in sound_walk(file, 0, min(size, self.own_position), self.base_offset, bounds):
                 self.note_found(found)
             self.size = min(size, self.own_position)
-            for position, header in scan(self.file, self.size, size):
+            for position, header in scan(file, self.size, size):
                 self.note_found(Found(position, header))
         except BaseException:
             self._offsets = self._times = None
@@ -406,7 +410,7 @@ class Segment(SegmentEnd):
         self._offsets, self._times = self.new_indexes()
         self._offsets.clear()
         self._times.clear()
-        self._times_found = 0
+        self._times_found = None
         self.size = self.bytes_since_entry = 0
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
 
@@ -427,9 +431,9 @@ class Segment(SegmentEnd):
         """The largest timestamp; -1 where there is none."""
         if self._times is None:
             self.load()
-        elif self._times_found:
-            is_true = is_first(self, self._times, self._times_found - 1)
-            self._times_found = 0
+        elif self._times_found is not None:
+            is_true = tells_latest(self, self._times, self._times_found)
+            self._times_found = None
             if not is_true:
                 self.rebuild()
         return self.max_timestamp
