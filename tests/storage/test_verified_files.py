@@ -205,6 +205,23 @@ def test_aborted_transactions_whose_file_has_gone_below_the_recovery_point_stay_
     assert faults(folder) == []
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_where_it_cannot_be_read_which_segments_have_aborted_transactions_every_one_is_asked(
+    whole: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, clean: bool
+) -> None:
+    folder = copied(whole, tmp_path / "t-0")
+    log = open_log(folder, SMALL, clean=True)
+    true, point = log.aborted(0, 0, log.end_offset), log.end_offset
+    log.close()
+    (folder / FILE_NAME).write_bytes(b"0")
+    sorted(folder.glob("*.txnindex"))[0].unlink()
+    log = open_log(folder, SMALL, clean=clean, recovery_point=point)
+    assert log.aborted(0, 0, point) == true
+    assert "aborting-segments is damaged: every segment is asked" in caplog.text
+    log.close()
+    assert faults(folder) == []
+
+
 def test_a_log_that_another_broker_began_has_its_aborted_transactions_noted_once_they_were_read(
     whole: Path, tmp_path: Path
 ) -> None:

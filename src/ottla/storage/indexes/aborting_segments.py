@@ -16,14 +16,14 @@ LOG = logging.getLogger(__name__)
 
 
 def read_aborting(directory: Path) -> set[int]:
-    """The base offsets that are noted; none where there is no file, or where it is damaged."""
+    """The base offsets that are noted; none where there is no file, as of a log that another broker began, all where it is damaged."""
     try:
         return {base_offset for (base_offset,) in read_numbers(directory / FILE_NAME, 1)}
     except FileNotFoundError:
         return set()
     except (OSError, ValueError) as error:
-        LOG.warning("%s is damaged and passed over: %s", directory / FILE_NAME, error)
-        return set()
+        LOG.warning("%s is damaged: every segment is asked for aborted transactions: %s", directory / FILE_NAME, error)
+        return {int(path.stem) for path in directory.glob("*.log") if path.stem.isdigit()}
 
 
 def note_aborting(directory: Path, base_offset: int, *, aborts: bool, sync: bool) -> None:
