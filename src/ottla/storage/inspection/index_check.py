@@ -30,6 +30,8 @@ class Layout:
         """The largest timestamp up to each, as far as somebody asked."""
         self.end = 0
         """Where the walk ended."""
+        self.full = False
+        """Whether another segment follows."""
         self.gaps: list[range] = []
         """Positions that are part of no whole batch: entries that lead there led to the batch that was."""
 
@@ -111,7 +113,7 @@ def check_time_index(path: Path, base_offset: int, layout: Layout, *, growing: b
     data = read_whole(path)
     if len(data) % TIME_ENTRY.size:
         yield Fault(path, f"a time index has a multiple of {TIME_ENTRY.size} bytes, this one has {len(data)}; {REMEDY}")
-    before = (-2, -1)
+    before = (NO_TIMESTAMP - 1, -1)
     for number, (timestamp, relative) in enumerate(entries(data, TIME_ENTRY)):
         offset, place = base_offset + relative, number * TIME_ENTRY.size
         found = layout.holding(offset)
@@ -134,3 +136,14 @@ def check_time_index(path: Path, base_offset: int, layout: Layout, *, growing: b
             reason = f"an earlier batch has timestamp {timestamp} or a later one; {REMEDY}"
             yield Fault(path, reason, place, offset, TIME_ENTRY.size)
         before = (timestamp, relative)
+    if layout.full:
+        yield from later_than(max(before[0], NO_TIMESTAMP), path, layout)
+
+
+def later_than(latest: int, path: Path, layout: Layout) -> Iterator[Fault]:
+    """The time index of a full segment ends with the largest timestamp of all."""
+    number = next((number for number, timestamp in enumerate(layout.times) if timestamp > latest), None)
+    if number is not None:
+        said = f"ends with timestamp {latest}" if latest >= 0 else "has no entry"
+        reason = f"the index {said}, the batch of offset {layout.bases[number]} has {layout.times[number]}"
+        yield Fault(path, f"{reason}; {REMEDY}", offset=layout.bases[number])

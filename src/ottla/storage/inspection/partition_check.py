@@ -95,6 +95,7 @@ class PartitionCheck:
         self._replay.begin(base_offset)
         growing = last and self.live
         layout = self._batches(path, base_offset, growing, last, progress)
+        layout.full = not last
         for suffix, check in INDEX_CHECKS.items():
             index = path.with_suffix(suffix)
             if os.path.lexists(index) and not index.is_file():

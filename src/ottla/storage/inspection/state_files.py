@@ -9,8 +9,9 @@ from typing import Any
 
 from ottla.kafka_id import id_of
 from ottla.records.crc32c import crc32c
-from ottla.storage.files.checkpoint import read_rows
+from ottla.storage.files.checkpoint import read_numbers, read_rows
 from ottla.storage.files.whole_file import read_whole
+from ottla.storage.indexes.aborting_segments import FILE_NAME as ABORTING
 from ottla.storage.producers.producer_snapshot import CHECKED_FROM, ENTRY, HEAD, VERSION
 
 PRODUCER_FIELDS = (
@@ -94,9 +95,15 @@ def read_identity(path: Path) -> list[dict[str, Any]]:
     return [pairs]
 
 
+def read_bases(path: Path) -> list[dict[str, Any]]:
+    """The segments in an `aborting-segments`; ValueError where it is damaged."""
+    return [{"baseOffset": base_offset} for (base_offset,) in read_numbers(path, 1)]
+
+
 READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
     ".snapshot": read_snapshot,
     ".txnindex": read_aborted,
+    ABORTING: read_bases,
     "leader-epoch-checkpoint": read_checkpoint,
     "recovery-point-offset-checkpoint": read_checkpoint,
     "log-start-offset-checkpoint": read_checkpoint,
@@ -112,6 +119,7 @@ EPOCHS_REMEDY = "a broker takes the epochs from the batches at its next start"
 REMEDIES = {
     ".snapshot": "a broker finds the producers in the log at its next start",
     ".txnindex": ABORTED_REMEDY,
+    ABORTING: "a broker asks every segment for its aborted transactions",
     "leader-epoch-checkpoint": EPOCHS_REMEDY,
     "partition.metadata": "`ottla log repair` on the data directory writes it anew",
 }
