@@ -346,11 +346,7 @@ class Segment(SegmentEnd):
 
         Where the disk does not let us there are no indexes, until somebody asks for them again.
         """
-        file, size, bounds = (
-            self.file,
-            self.size,
-            self.bounds,
-        )  # which may look at all that is here, to know of the epochs
+        file, size, bounds = self.file, self.size, self.bounds  # for which all that is here may be looked at
         self.clear_indexes()
         self.rebuilt = self.changed = self._unindexed = True
         try:
