@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ottla.storage.segments.segment import Segment
 
 LOG = logging.getLogger(__name__)
-FAR_BYTES = 1024 * 1024
-"""Of a log: whoever asks for a time waits while its headers are read."""
+FAR_BYTES = 128 * 1024
+"""Of a log: whoever asks for a time waits while its headers are read, some milliseconds where each batch is one small record."""
 
 
 def find_timestamp(segment: Segment, timestamp: int, from_offset: int) -> OffsetAndTimestamp | None:
