@@ -13,6 +13,9 @@ from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.record_times import first_at
 from tests.storage.batches import GZIP, NOW, append, batch, open_log
 
+LATEST_BYTE = 35
+"""Of a batch: the highest of its largest timestamp."""
+
 
 def test_the_first_record_at_or_after_a_timestamp_is_found_inside_its_batch(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
@@ -67,6 +70,22 @@ def test_an_index_of_times_that_has_lost_its_end_is_made_anew(
         OffsetAndTimestamp(number, NOW + number, 0) for number in range(50)
     ]
     assert "00.timeindex does not tell the times of its log: it is made anew" in caplog.text
+
+
+def test_a_damaged_batch_that_says_a_later_time_than_the_index_does_not_have_that_made_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = LogConfig(index_interval_bytes=1)
+    log = open_log(tmp_path, config)
+    for number in range(5):
+        append(log, b"x", timestamps=[NOW - number])
+    log.close()
+    with log.segments[0].path.open("r+b") as file:
+        file.seek(log.segments[0].size // 5 + LATEST_BYTE)
+        file.write(b"\x7f")
+    again = open_log(tmp_path, config, clean=True, recovery_point=5)
+    assert again.segments[0].latest() == NOW
+    assert "made anew" not in caplog.text
 
 
 def test_a_batch_that_cannot_be_read_is_named_to_who_asks_for_a_time_in_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ottla.errors import CorruptRecordError
 from ottla.model import OffsetAndTimestamp
-from ottla.records.batch import BatchHeader
+from ottla.records.batch import BatchHeader, verify
 from ottla.storage.batches.damage import DamagedLogError, damage_of
 from ottla.storage.batches.sound_walk import Found, Unsound
 from ottla.storage.indexes.time_index import TimeIndex
@@ -74,11 +74,20 @@ def tells_latest(segment: Segment, times: TimeIndex, count: int) -> bool:
     if count and not is_first(segment, times, count - 1):
         return False
     expected, start = segment.entry_before(times.entry(count - 1)[1] if count else segment.base_offset)
-    for position, header in segment.batches(start, expected):
-        if position >= min(start + FAR_BYTES, segment.own_position):
+    for batch in segment.batches(start, expected):
+        if batch.position >= min(start + FAR_BYTES, segment.own_position):
             break
-        if header.max_timestamp > segment.max_timestamp:
+        if batch.header.max_timestamp > segment.max_timestamp and is_whole(segment, batch):
             return disbelieved(segment)
+    return True
+
+
+def is_whole(segment: Segment, batch: Found) -> bool:
+    """Whether the CRC of a batch holds, so that its times are true."""
+    try:
+        verify(segment.batch(*batch), 0, batch.header)
+    except CorruptRecordError:
+        return False
     return True
 
 
