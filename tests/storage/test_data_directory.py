@@ -15,6 +15,7 @@ from ottla.storage.directory import data_directory
 from ottla.storage.directory.data_directory import ONE_BY_ONE, DataDirectory
 from ottla.storage.files.durable import sync_file_system
 from ottla.storage.log_config import LogConfig
+from ottla.storage.segments.log_folder import stored_bytes
 from tests.storage.batches import NOW, append, everything
 
 FLIGHTS = TopicPartition("flights", 0)
@@ -439,3 +440,9 @@ def test_what_a_meta_properties_lacks_is_said_in_words(tmp_path: Path, text: str
     with pytest.raises(ConfigError) as refused:
         DataDirectory.open(tmp_path, node_id=1)
     assert f"meta.properties is damaged ({words}): restore" in str(refused.value)
+
+
+def test_a_segment_that_goes_while_its_folder_is_measured_costs_only_its_own_bytes(tmp_path: Path) -> None:
+    (tmp_path / "00000000000000000000.log").symlink_to(tmp_path / "gone")
+    (tmp_path / "00000000000000000007.log").write_bytes(b"kept")
+    assert stored_bytes(tmp_path) == len(b"kept")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from ottla.records.batch import iter_headers
+from ottla.storage.log import Log
 from tests.storage.batches import open_log
 from tests.storage.drawn import SMALL, state, write
 
@@ -28,8 +30,8 @@ class Damaged(NamedTuple):
     point: int
 
 
-def damaged(folder: Path, seed: int, *, places: tuple[int, ...] = (1,)) -> Damaged:
-    """A log of drawn records, some bytes of which were drawn anew, in one of so many places."""
+def damaged(folder: Path, seed: int, *, places: Sequence[int] = ()) -> Damaged:
+    """A log of drawn records, some bytes of which were drawn anew: in one place, or in one of the numbers of `places`."""
     chance = random.Random(seed)
     log = open_log(folder, SMALL)
     while log.end_offset < 2:
@@ -39,7 +41,7 @@ def damaged(folder: Path, seed: int, *, places: tuple[int, ...] = (1,)) -> Damag
     file = chance.choice([each for each in sorted(folder.glob("*.log")) if each.stat().st_size])
     before = file.read_bytes()
     data = bytearray(before)
-    for _ in range(chance.choice(places) if len(places) > 1 else 1):
+    for _ in range(chance.choice(places) if places else 1):
         start, count = chance.randrange(len(data)), chance.choice([1, 20, 100])
         data[start : start + count] = chance.randbytes(len(data[start : start + count]))
     file.write_bytes(data)
@@ -51,21 +53,26 @@ def damaged(folder: Path, seed: int, *, places: tuple[int, ...] = (1,)) -> Damag
     return Damaged(folder, file.name, whole, log.end_offset, chance.randrange(log.end_offset + 1))
 
 
+def started(log: Damaged) -> tuple[Log, set[int]]:
+    """It after a start, and the first offsets of the batches that are served of the damaged file."""
+    found = open_log(log.folder, SMALL, recovery_point=log.point)
+    segments = {each.path.name: each for each in found.segments}
+    return found, {each.header.base_offset for each in segments[log.file].batches()}
+
+
 @pytest.mark.parametrize("seed", SEVERAL)
 def test_what_is_whole_is_served_however_many_places_are_damaged(tmp_path: Path, seed: int) -> None:
     log = damaged(tmp_path, seed, places=(2, 3))
-    found = open_log(tmp_path, SMALL, recovery_point=log.point)
-    segments = {each.path.name: each for each in found.segments}
-    assert log.whole <= {each.header.base_offset for each in segments[log.file].batches()}
+    found, served = started(log)
+    assert log.whole <= served
     assert log.point <= found.end_offset <= log.end
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_whole_is_served_and_a_second_start_finds_what_the_first_did(tmp_path: Path, seed: int) -> None:
     log = damaged(tmp_path, seed)
-    found = open_log(tmp_path, SMALL, recovery_point=log.point)
-    segments = {each.path.name: each for each in found.segments}
-    assert log.whole <= {each.header.base_offset for each in segments[log.file].batches()}
+    found, served = started(log)
+    assert log.whole <= served
     assert log.point <= found.end_offset <= log.end
     end, producers, transactions, *_, aborted = state(found)
     again = state(open_log(tmp_path, SMALL, recovery_point=log.point))

@@ -110,10 +110,15 @@ def flips(directory: Path) -> Iterator[tuple[Path, int, int]]:
         yield from chance.sample(every, min(share, len(every)))
 
 
+def copied(source: Path, target: Path) -> Path:
+    """A copy of a log's folder, in the place of the one before it."""
+    shutil.rmtree(target, ignore_errors=True)
+    return shutil.copytree(source, target)
+
+
 def flipped(source: Path, target: Path, path: Path, position: int, bit: int) -> Path:
     """A copy of a log's folder in which one bit is another."""
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target)
+    copied(source, target)
     data = bytearray(path.read_bytes())
     data[position] ^= 1 << bit
     (target / path.name).write_bytes(data)

@@ -6,7 +6,6 @@ A sample of all bits is turned; `OTTLA_FLIPS=all` turns each.
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from ottla.records.batch import BatchHeader, iter_headers
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, encode_end_marker
+from ottla.storage.files.checkpoint import write_rows
 from ottla.storage.indexes.aborting_segments import FILE_NAME, note_aborting, read_aborting
 from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY
 from ottla.storage.inspection.partition_check import PartitionCheck
@@ -29,7 +29,7 @@ from ottla.storage.producers.producer_snapshot import encode_snapshot, read_snap
 from tests.storage.batches import NOW, batch, open_log
 from tests.storage.compacting import compact, keyed, roll
 from tests.storage.producing import end, produced, send
-from tests.storage.test_flipped_bits import FLIPS, flipped, flips, truth
+from tests.storage.test_flipped_bits import FLIPS, copied, flipped, flips, truth
 from tests.storage.test_inspection import faults
 from tests.storage.unforced import nothing_is_forced  # noqa: F401 (a fixture that acts by being here)
 
@@ -72,15 +72,10 @@ def derived_flips(folder: Path) -> Iterator[tuple[Path, int, int]]:
     yield from every
 
 
-def copied(source: Path, target: Path) -> Path:
-    shutil.rmtree(target, ignore_errors=True)
-    return shutil.copytree(source, target)
-
-
 def sizes(path: Path) -> list[int]:
     """Where a file may have been cut: everywhere, if it is small, else in a sample of places, at the ends of entries above all."""
     size = path.stat().st_size
-    entry = {".index": 8, ".timeindex": 12}.get(path.suffix, 1)
+    entry = {".index": OFFSET_ENTRY.size, ".timeindex": TIME_ENTRY.size}.get(path.suffix, 1)
     bounds = range(0, size, entry)
     chance = random.Random(path.name)
     return sorted({0, *chance.sample(bounds, min(len(bounds), 5)), *chance.sample(range(size), min(size, 2))})
@@ -147,8 +142,7 @@ def known(log: Log) -> Any:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_derived_file_in_which_a_bit_is_wrong_is_never_believed(whole: Path, tmp_path: Path, clean: bool) -> None:
-    shutil.copytree(whole, tmp_path / "true" / "t-0")
-    log = open_log(tmp_path / "true" / "t-0", SMALL, clean=True)
+    log = open_log(copied(whole, tmp_path / "true" / "t-0"), SMALL, clean=True)
     true = known(log), truth(log, committed=True), truth(log, committed=False)
     point = log.end_offset if clean else 0
     for path, position, bit in derived_flips(whole):
@@ -182,8 +176,7 @@ def test_a_leader_that_began_elsewhere_is_not_believed_whatever_the_indexes_say(
     log = open_log(folder, SMALL, clean=True)
     true, end = log.epochs.entries, log.end_offset
     rows = [(epoch, start + moved * (number == leader)) for number, (epoch, start) in enumerate(true)]
-    text = "".join(f"{epoch} {start}\n" for epoch, start in rows)
-    (folder / "leader-epoch-checkpoint").write_text(f"0\n{len(rows)}\n{text}")
+    write_rows(folder / "leader-epoch-checkpoint", rows)
     for path in [] if indexed else folder.glob("*.timeindex"):
         path.write_bytes(bytes(24))
     again = open_log(folder, SMALL, clean=clean, recovery_point=end)
@@ -196,8 +189,7 @@ def test_a_leader_that_began_elsewhere_is_not_believed_whatever_the_indexes_say(
 def test_aborted_transactions_whose_file_has_gone_below_the_recovery_point_stay_aborted(
     whole: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, which: int, clean: bool
 ) -> None:
-    folder = tmp_path / "t-0"
-    shutil.copytree(whole, folder)
+    folder = copied(whole, tmp_path / "t-0")
     log = open_log(folder, SMALL, clean=True)
     true, point = log.aborted(0, 0, log.end_offset), log.end_offset
     assert len(true) == 2
@@ -238,8 +230,7 @@ def test_where_it_cannot_be_read_which_segments_have_aborted_transactions_every_
 def test_a_log_that_another_broker_began_has_its_aborted_transactions_noted_once_they_were_read(
     whole: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "t-0"
-    shutil.copytree(whole, folder)
+    folder = copied(whole, tmp_path / "t-0")
     (folder / FILE_NAME).unlink()
     log = open_log(folder, SMALL, clean=True)
     true = log.aborted(0, 0, log.end_offset)
@@ -284,8 +275,7 @@ def test_segments_without_aborted_transactions_and_those_that_are_gone_are_not_n
 
 
 def test_an_aborted_transaction_that_is_missing_is_told_with_its_file(whole: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "t-0"
-    shutil.copytree(whole, folder)
+    folder = copied(whole, tmp_path / "t-0")
     path = next(path for path in sorted(folder.glob("*.txnindex")))
     rows = path.read_bytes()
     path.write_bytes(rows[ABORTED.size :])
@@ -297,8 +287,7 @@ def test_an_aborted_transaction_that_is_missing_is_told_with_its_file(whole: Pat
 
 
 def test_a_leader_epoch_that_is_missing_is_told(whole: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "t-0"
-    shutil.copytree(whole, folder)
+    folder = copied(whole, tmp_path / "t-0")
     path = folder / "leader-epoch-checkpoint"
     rows = path.read_text().splitlines()
     assert rows[1] == "3"
@@ -312,8 +301,7 @@ def test_a_leader_epoch_that_is_missing_is_told(whole: Path, tmp_path: Path) -> 
 
 
 def test_what_was_not_forced_to_the_disk_may_be_missing_beside_a_log(whole: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "t-0"
-    shutil.copytree(whole, folder)
+    folder = copied(whole, tmp_path / "t-0")
     rows = (folder / "leader-epoch-checkpoint").read_text().splitlines()
     (folder / "leader-epoch-checkpoint").write_text("\n".join(["0", "2", *rows[2:4], ""]))
     max(folder.glob("*.txnindex")).unlink()

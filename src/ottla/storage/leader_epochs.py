@@ -58,9 +58,14 @@ class LeaderEpochs:
             self._entries, self._saved = true, saved
         return self._entries
 
+    def last(self) -> tuple[int, int]:
+        """The epoch that was assigned last and where it began, -1 and 0 before the first."""
+        entries = self.entries
+        return entries[-1] if entries else (NO_EPOCH, 0)
+
     def latest(self) -> int:
         """The epoch that was assigned last, -1 before the first."""
-        return self.entries[-1][0] if self.entries else NO_EPOCH
+        return self.last()[0]
 
     def assign(self, epoch: int, offset: int) -> None:
         """Batches from `offset` on are of `epoch`; nothing happens if it is that of those before.

@@ -21,7 +21,9 @@ REMEDY = "a broker makes the index anew when it meets the entry"
 class Layout:
     """Where the batches of a segment are, noted as a walk passes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, full: bool) -> None:
+        self.full = full
+        """Whether another segment follows."""
         self.positions = array("q")
         self.bases = array("q")
         self.lasts = array("q")
@@ -30,8 +32,6 @@ class Layout:
         """The largest timestamp up to each, as far as somebody asked."""
         self.end = 0
         """Where the walk ended."""
-        self.full = False
-        """Whether another segment follows."""
         self.gaps: list[range] = []
         """Positions that are part of no whole batch: entries that lead there led to the batch that was."""
 

@@ -95,7 +95,6 @@ class PartitionCheck:
         self._replay.begin(base_offset)
         growing = last and self.live
         layout = self._batches(path, base_offset, growing, last, progress)
-        layout.full = not last
         for suffix, check in INDEX_CHECKS.items():
             index = path.with_suffix(suffix)
             if os.path.lexists(index) and not index.is_file():
@@ -107,7 +106,7 @@ class PartitionCheck:
                     self.notes.append(Note(index, "is missing; a broker makes it anew when it needs it"))
 
     def _batches(self, path: Path, base_offset: int, growing: bool, last: bool, progress: Progress) -> Layout:
-        layout, file = Layout(), OpenFile(path, read=True)
+        layout, file = Layout(full=not last), OpenFile(path, read=True)
         self._last = None
         for found in whole(file, growing=growing):
             layout.end = found.position

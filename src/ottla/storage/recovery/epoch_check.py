@@ -68,9 +68,10 @@ def borne_out(segments: Sequence[Segment], entries: Entries) -> bool:
         header = header_at(segments, max(start, first))
         if header is not None and header.leader_epoch != epoch_of(entries, header):
             return False
-        before = header_at(segments, start - 1) if start > first else None
-        if start > first and (before is None or (before.leader_epoch >= epoch and before.base_offset < start)):
-            return False  # None: the log does not reach that far.
+        if start > first:
+            before = header_at(segments, start - 1)  # None where the log does not reach that far
+            if before is None or (before.leader_epoch >= epoch and before.base_offset < start):
+                return False
     last = header_at(segments, segments[-1].base_offset)
     return entries[0][1] <= beginning(segments) and (last is None or last.leader_epoch <= entries[-1][0])
 

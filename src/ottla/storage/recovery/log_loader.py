@@ -25,7 +25,7 @@ from msgspec import Struct
 from ottla.model import INT64_MAX
 from ottla.storage.batches.batch_run import BatchRun
 from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, checked_walk, sound_walk
-from ottla.storage.leader_epochs import NO_EPOCH, LeaderEpochs
+from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.recovery.producer_recovery import ProducerRecovery
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import SegmentList
@@ -139,9 +139,10 @@ class LogLoader(Struct):
 
         Where the latest that is known begins only further on, the next batch may well be of an earlier one.
         """
-        known, began = self.epochs.entries[-1] if self.epochs.entries else (NO_EPOCH, 0)
+        known, began = self.epochs.last()
         if epoch < known:
-            self._raised = None if offset < began else self._raised
+            if offset < began:
+                self._raised = None
             return
         if self._raised is not None and epoch >= self._raised[0]:
             self.epochs.assign(*self._raised)
