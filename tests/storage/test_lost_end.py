@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from ottla.records.batch import iter_headers
 from ottla.storage import repair
 from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
 from ottla.storage.log import Log
-from tests.storage.batches import append
-from tests.storage.lost_files import FLIGHTS, cut, filled, opened
+from tests.storage.batches import NOW, append, bytes_of, open_log
+from tests.storage.lost_files import FLIGHTS, SMALL, cut, filled, opened
 
 END = 5
 """Of three segments, the last of which lost a record."""
@@ -29,6 +30,11 @@ def lost(log: Log) -> tuple[int, int]:
     with pytest.raises(DamagedLogError) as raised:
         log.read(END, 1000)
     return raised.value.damage.offset, raised.value.damage.next_offset
+
+
+def read(log: Log, offset: int) -> list[int]:
+    """The offsets of the batches that a reader gets from there on."""
+    return [header.base_offset for _, header in iter_headers(bytes_of(log, offset))]
 
 
 @pytest.mark.behaviour("B2")
@@ -64,6 +70,18 @@ def test_repair_goes_on_behind_it_and_gives_no_offset_twice(tmp_path: Path, goes
     assert log.end_offset == END + 1 + goes_on
     assert append(log, b"c") == END + 1 + goes_on
     assert log.read(END, 1000) is not None
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("left", [1, 0])
+def test_a_copy_that_has_fetched_again_what_was_missing_serves_it(tmp_path: Path, clean: bool, left: int) -> None:
+    folder = filled(tmp_path, 3, clean=clean)
+    cut(folder, 4, left * (folder / f"{4:020d}.log").stat().st_size // 2)
+    log = open_log(folder, SMALL, clean=clean, recovery_point=END + 1, committed=END + 1)
+    log.truncate_to(4 + left, now_ms=NOW)
+    sent = [append(log, b"b") for _ in range(4)]
+    assert sent == [*range(4 + left, 8 + left)]
+    assert [read(log, offset)[:1] for offset in sent] == [[offset] for offset in sent]
 
 
 def test_the_sentence_names_the_file_that_may_be_wrong(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -96,6 +96,26 @@ def test_headers_alone_are_read_where_no_snapshot_tells(tmp_path: Path, bytes_re
     assert bytes_read() <= 100 * 4096 + BATCH_BYTES + SLACK
 
 
+def test_indexes_as_a_crash_leaves_them_are_no_reason_to_read_what_was_forced_to_the_disk(
+    tmp_path: Path, bytes_read: Count, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether an epoch begins where it is said to is looked up in them, before they have been given their end again."""
+    directory = DataDirectory.open(tmp_path, node_id=1)
+    log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    for turn in range(100):
+        log.append(sized(BATCH_BYTES, timestamp=NOW + turn), leader_epoch=turn // 50, now_ms=NOW)
+        if turn == 97:
+            log.flush()
+            directory.checkpointing()()
+    directory.close(clean=False)
+    bytes_read()
+    again = DataDirectory.open(tmp_path, node_id=1).open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    assert bytes_read() <= 3 * BATCH_BYTES + SLACK
+    assert again.epochs.entries == [(0, 0), (1, 50)]
+    assert again.max_timestamp() == (99, NOW + 99, 1)
+    assert "made anew" not in caplog.text
+
+
 def transactions(log: Log, turns: int) -> None:
     """Producers that write, and end what they write now so, now so; the last leaves its transaction open."""
     for turn in range(turns):

@@ -223,7 +223,7 @@ class Segment(SegmentEnd):
         self._torn, self.changed, self.below = False, True, INT64_MAX
         self.forget_tail()
         self.ground.cut(position, end_offset)
-        if position < self.own_position:
+        if position <= self.own_position:  # Offsets may be missing between what is found there and what was appended.
             self.own_position, self.own_offset = position, end_offset
         if not position:
             self.first_time = UNREAD
@@ -330,16 +330,10 @@ class Segment(SegmentEnd):
         """Read the indexes of a segment that is not written any more; rebuild them where they are no good."""
         offsets, times = self.new_indexes()
         if not self._unindexed and offsets.load(self.size) and times.load():
-            self._offsets, self._times = offsets, times
+            self._offsets, self._times, self._times_found = offsets, times, len(times)
             self.max_timestamp, self.max_timestamp_offset = times.last()
-            # By this one retention goes, and a search for a time; the others are looked at when they are used.
-            try:
-                if tells_latest(self, times, len(times)):
-                    return
-            except OSError:
-                self._offsets = self._times = None  # nobody knows yet whether they tell the truth
-                raise
-        self.rebuild()
+        else:
+            self.rebuild()
 
     def rebuild(self) -> None:
         """Index the file anew from those of its batches that can be believed.
@@ -425,10 +419,9 @@ class Segment(SegmentEnd):
 
     def latest(self) -> int:
         """The largest timestamp; -1 where there is none."""
-        if self._times is None:
-            self.load()
-        elif self._times_found is not None:
-            is_true = tells_latest(self, self._times, self._times_found)
+        times = self.times
+        if self._times_found is not None:
+            is_true = tells_latest(self, times, self._times_found)
             self._times_found = None
             if not is_true:
                 self.rebuild()
