@@ -10,6 +10,8 @@ import pytest
 
 from ottla.broker.replication.followed_partition import FollowedPartition
 from ottla.broker.replication.healing import RELIEF_SECONDS
+from ottla.broker.replication.replica_roles import AGAIN_SECONDS
+from ottla.coordination.cluster.node_records import RegisterBrokerRecord
 from ottla.coordination.cluster.records import PartitionChangeRecord
 from ottla.coordination.cluster.topic import LOST
 from ottla.coordination.replication.fetch_session import Place
@@ -17,7 +19,7 @@ from ottla.model import TopicPartition
 from ottla.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log.log_damage import known_damages
-from tests.broker.test_hosting import HERE, ME, OTHER, THERE, THIRD, TOPIC, House
+from tests.broker.test_hosting import EPOCHS, HERE, ME, OTHER, THERE, THIRD, TOPIC, House
 from tests.storage.batches import append
 from tests.storage.lost_files import SMALL, lose
 
@@ -112,3 +114,38 @@ def test_whoever_reads_from_a_copy_that_is_damaged_is_to_ask_its_leader(house: H
     assert house.hosting.relieves(house.found())
     house.wait(0.0)
     assert (followed(house).fetch_offset, places(house)) == (4, [])
+
+
+@pytest.fixture
+def shut(tmp_path: Path) -> Iterator[House]:
+    """Nobody knows of which topic the copy is."""
+    directory = DataDirectory.open(tmp_path, node_id=ME)
+    append(directory.open_log(TopicPartition("t", 0), SMALL, now_ms=0, topic_id=TOPIC), b"a")
+    directory.close()
+    (tmp_path / "t-0" / "partition.metadata").write_text("version: 0\n")
+    house = House(tmp_path)
+    house.hosting.begin()
+    yield house
+    house.close()
+
+
+def test_a_copy_that_nobody_may_use_is_led_by_another_and_not_touched(
+    shut: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    shut.topic(ME, OTHER, in_sync=(ME, OTHER))
+    assert (shut.led(), places(shut)) == ([], [LOST])
+    assert caplog.messages[-1].endswith("in sync with it, broker 2: it is to be so no more")
+    shut.say(PartitionChangeRecord(0, TOPIC, leader=OTHER, isr=[OTHER], directories=[LOST, THERE]))
+    assert (shut.led(), places(shut)) == ([], [HERE])
+    shut.say(PartitionChangeRecord(0, TOPIC, directories=[HERE, THERE]))
+    shut.wait(RELIEF_SECONDS + AGAIN_SECONDS)
+    assert (shut.led(), places(shut)) == ([], [])
+
+
+def test_who_leads_what_nobody_may_use_hands_over_when_somebody_is_there_who_has_all(shut: House) -> None:
+    shut.say(RegisterBrokerRecord(OTHER, broker_epoch=EPOCHS[OTHER], fenced=True))
+    shut.topic(ME, OTHER, in_sync=(ME, OTHER))
+    assert (shut.led(), places(shut)) == ([0], [])
+    shut.say(RegisterBrokerRecord(OTHER, broker_epoch=EPOCHS[OTHER] + 1, fenced=False))
+    shut.wait(AGAIN_SECONDS)
+    assert places(shut) == [LOST]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
@@ -26,11 +27,14 @@ from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.coordination.replication.fetch_session import Place
 from ottla.errors import KafkaError
-from ottla.storage.batches.damage import OfflineError
+from ottla.model import INT64_MAX
+from ottla.storage.batches.damage import Damage, OfflineError, OutOfServiceError
 
 log = logging.getLogger(__name__)
 STRETCH_SECONDS = 0.02
 AGAIN_SECONDS = 5.0
+NOWHERE = -1
+"""Where the damage begins of a copy of which nothing can be used."""
 Lead = Callable[[Partition, Assignment, LiveBrokers], None]
 
 
@@ -166,8 +170,10 @@ class ReplicaRoles:
         except KafkaError as error:
             if role.partition.fault is None:  # else that was told
                 log.error("%s cannot be used: %s", role.partition.topic_partition, error.reason)
-                again = self._clock.monotonic() + AGAIN_SECONDS
-                self._timers.at(again, lambda: self.on_failure(role.topic.topic_id))
+            elif role.state.leader != self._me or len(role.state.replicas) == 1:
+                return  # others lead it, or nobody else can
+            again = self._clock.monotonic() + AGAIN_SECONDS
+            self._timers.at(again, lambda: self.on_failure(role.topic.topic_id))
 
     def _take_on(self, role: Role) -> None:
         """Lead or follow; without a leader wait until there is one."""
@@ -200,14 +206,16 @@ class ReplicaRoles:
         if self._me not in state.isr or not others:
             return False  # its log, which may be one of thousands, is not opened for that
         healing, now = self._healing(role.place), self._clock.monotonic()
-        damage = healing.damage(partition.log, state.leader)
+        damage = known_damage(partition, healing, state.leader)
         if damage is None:
             return False
         if healing.ask(damage, others, now):
             log.warning(
-                "%s is damaged here, and not with those who are in sync with it, %s: it is to be so no more, and to be copied "
-                "anew: %s", partition, ", ".join(f"broker {each}" for each in others), damage,
-            )  # fmt: skip
+                "%s is damaged here, and not with those who are in sync with it, %s: it is to be so no more%s",
+                partition,
+                ", ".join(f"broker {each}" for each in others),
+                "" if partition.fault else f", and to be copied anew: {damage}",
+            )
             self.on_damaged(topic, state)
             self._timers.at(now + RELIEF_SECONDS, lambda: self.on_failure(topic.topic_id))
         return state.leader == self._me and partition.leadership is None and healing.awaits_relief(now)
@@ -253,3 +261,13 @@ class ReplicaRoles:
         return Assignment(
             state.leader, state.leader_epoch, state.partition_epoch, state.replicas, frozenset(state.isr), in_sync
         )
+
+
+def known_damage(partition: Partition, healing: Healing, leader: int) -> Damage | None:
+    """What is known to be damaged of a copy, and not of its leader's; where nobody may use the copy, all of it."""
+    try:
+        return healing.damage(partition.log, leader)
+    except OfflineError:
+        raise
+    except OutOfServiceError:
+        return Damage(Path(), 0, 0, NOWHERE, INT64_MAX, "nobody may use it")

@@ -72,6 +72,7 @@ class DataDirectory:
         self.futures = FutureLogs(path)
         self.lost = LostDirectories(path)
         self._passing: list[Log] = []
+        self._lent: dict[TopicPartition, Log] = {}
         self._lock = lock
         self._checkpoints = OffsetCheckpoints(path)
         self._high_watermarks = HighWatermarks(path)
@@ -289,7 +290,8 @@ class DataDirectory:
 
     def lend_log(self, partition: TopicPartition) -> Log:
         """Leave an open log to another thread, which is to close it before this directory."""
-        return self.open_logs.pop(partition)
+        log = self._lent[partition] = self.open_logs.pop(partition)
+        return log
 
     def ensure_room(self, folders: int) -> None:
         """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
@@ -396,6 +398,9 @@ class DataDirectory:
             self.futures.release()
             if clean and self._lock.held:
                 self._close_logs()
+                for partition, log in self._lent.items():
+                    if log.closed:
+                        self._checkpoints.note(partition, log)
                 self.checkpoint()
                 if (writing := self.checkpointing_high_watermarks()) is not None:
                     writing()

@@ -67,13 +67,14 @@ def known_damages(log: Log) -> Iterator[Damage]:
 
 
 def find_damage(log: Log, offset: int) -> Damage | None:
-    """The first damage that whoever reads on from `offset` meets; None where all is whole from there on."""
+    """The first damage that whoever reads on from `offset` meets, which is known from now on; None where all is whole from there on."""
     first = max(bisect_right(log.bases, offset) - 1, 0)
     for number, segment in enumerate(log.segments[first:]):
         bounds = Bounds(min(segment.below, log.end_offset), segment.epochs())
         start = 0 if segment.size <= SMALL_BYTES or number else segment.entry_before(offset)[1]
         for found in survey(segment.file, segment.path, segment.size, segment.base_offset, bounds, start):
             if isinstance(found, Damage) and (found.next_offset > offset or not found.size_bytes):
+                segment.ground.believe(found)
                 return found
         for missing in segment.ground.gone:
             if missing.next_offset > offset:

@@ -6,6 +6,7 @@ Works on what it is told; reads nothing.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
+from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +26,16 @@ class Stretch(NamedTuple):
     stop: int
     first_offset: int
     next_offset: int
+
+    def without(self, damage: Damage) -> Iterator[Stretch]:
+        """What of it lies before the damage, and what behind."""
+        end = damage.position + damage.size_bytes
+        if self.start < damage.position:
+            yield (
+                self if self.stop <= damage.position else self._replace(stop=damage.position, next_offset=damage.offset)
+            )
+        if end < self.stop:
+            yield self if end <= self.start else self._replace(start=end, first_offset=damage.next_offset)
 
 
 class Ground:
@@ -89,3 +100,14 @@ class Ground:
         if damage not in self.damages:
             insort(self.damages, damage, key=OFFSET)
         return damage
+
+    def believe(self, damage: Damage) -> None:
+        """Note damage that only a CRC tells of: what headers let pass for sound is not, there. What is known already stays."""
+        if not any(damage == each or overlap(damage, each) for each in self.damages):
+            insort(self.damages, damage, key=OFFSET)
+            self.stretches = [part for each in self.stretches for part in each.without(damage)]
+
+
+def overlap(one: Damage, other: Damage) -> bool:
+    """Whether some offset lies in both."""
+    return one.offset < other.next_offset and other.offset < one.next_offset
