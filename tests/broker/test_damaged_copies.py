@@ -9,19 +9,21 @@ from uuid import UUID
 import pytest
 
 from ottla.broker.replication.followed_partition import FollowedPartition
-from ottla.broker.replication.healing import RELIEF_SECONDS
-from ottla.broker.replication.replica_roles import AGAIN_SECONDS
+from ottla.broker.replication.healing import HEIR_SECONDS, RELIEF_SECONDS
+from ottla.broker.replication.replica_roles import AGAIN_SECONDS, HEIR_LOOK_SECONDS
 from ottla.coordination.cluster.node_records import RegisterBrokerRecord
-from ottla.coordination.cluster.records import PartitionChangeRecord
+from ottla.coordination.cluster.records import PartitionChangeRecord, PartitionRecord, TopicRecord
 from ottla.coordination.cluster.topic import LOST
 from ottla.coordination.replication.fetch_session import Place
+from ottla.kafka_id import text_of
 from ottla.model import TopicPartition
 from ottla.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log.log_damage import known_damages
+from ottla.storage.log_config import LogConfig
 from tests.broker.test_hosting import EPOCHS, HERE, ME, OTHER, THERE, THIRD, TOPIC, House
 from tests.storage.batches import append
-from tests.storage.lost_files import SMALL, lose
+from tests.storage.lost_files import SMALL, cut, lose
 
 RECORDS = 10
 
@@ -116,13 +118,13 @@ def test_whoever_reads_from_a_copy_that_is_damaged_is_to_ask_its_leader(house: H
     assert (followed(house).fetch_offset, places(house)) == (4, [])
 
 
-@pytest.fixture
-def shut(tmp_path: Path) -> Iterator[House]:
-    """Nobody knows of which topic the copy is."""
+@pytest.fixture(params=["version: 0\n", f"version: 0\ntopic_id: {text_of(UUID(int=TOPIC.int ^ 1 << 64))}\n"])
+def shut(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[House]:
+    """The copy does not say of which topic it is, or names another one, as a bit has flipped there."""
     directory = DataDirectory.open(tmp_path, node_id=ME)
     append(directory.open_log(TopicPartition("t", 0), SMALL, now_ms=0, topic_id=TOPIC), b"a")
     directory.close()
-    (tmp_path / "t-0" / "partition.metadata").write_text("version: 0\n")
+    (tmp_path / "t-0" / "partition.metadata").write_text(request.param)
     house = House(tmp_path)
     house.hosting.begin()
     yield house
@@ -149,3 +151,67 @@ def test_who_leads_what_nobody_may_use_hands_over_when_somebody_is_there_who_has
     shut.say(RegisterBrokerRecord(OTHER, broker_epoch=EPOCHS[OTHER] + 1, fenced=False))
     shut.wait(AGAIN_SECONDS)
     assert places(shut) == [LOST]
+
+
+@pytest.fixture
+def torn(tmp_path: Path) -> Iterator[House]:
+    """A crash has left half of the last record of the copy, which others may have."""
+    directory = DataDirectory.open(tmp_path, node_id=ME)
+    log = directory.open_log(TopicPartition("t", 0), LogConfig(), now_ms=0, topic_id=TOPIC)
+    for _ in range(RECORDS):
+        append(log, b"a")
+    directory.close(clean=False)
+    cut(tmp_path / "t-0", 0, log.size_bytes - 5)
+    house = House(tmp_path)
+    house.hosting.begin()
+    yield house
+    house.close()
+
+
+def killed(house: House, *had_all: int, there: bool = True) -> None:
+    """All brokers of a partition were, this one was the last leader, and these had everything, too."""
+    house.say(RegisterBrokerRecord(OTHER, broker_epoch=EPOCHS[OTHER], fenced=not there))
+    place = PartitionRecord(
+        0,
+        TOPIC,
+        [ME, OTHER, THIRD],
+        [ME],
+        leader=ME,
+        leader_epoch=4,
+        directories=[HERE, THERE, THERE],
+        last_known_elr=had_all,
+    )
+    house.say(TopicRecord("t", TOPIC), place)
+
+
+def test_a_copy_that_a_crash_has_left_without_its_end_is_not_led_where_one_had_everything(torn: House) -> None:
+    killed(torn, OTHER, THIRD)
+    assert (torn.led(), places(torn)) == ([], [LOST])
+    torn.say(PartitionChangeRecord(0, TOPIC, leader=OTHER, isr=[OTHER], directories=[LOST, THERE, THERE]))
+    assert (followed(torn).fetch_offset, places(torn)) == (RECORDS - 1, [HERE])
+    torn.say(PartitionChangeRecord(0, TOPIC, isr=[OTHER, ME], directories=[HERE, THERE, THERE]))
+    assert torn.found().log.fallen_short is None
+
+
+def test_who_had_everything_is_waited_for(torn: House) -> None:
+    killed(torn, OTHER, there=False)
+    for _ in range(3):
+        torn.wait(HEIR_LOOK_SECONDS)
+        assert (torn.led(), places(torn)) == ([], [])
+    torn.say(RegisterBrokerRecord(OTHER, broker_epoch=EPOCHS[OTHER] + 1, fenced=False))
+    torn.wait(HEIR_LOOK_SECONDS)
+    assert (torn.led(), places(torn)) == ([], [LOST])
+
+
+def test_if_who_had_everything_does_not_come_what_is_left_is_led(torn: House) -> None:
+    killed(torn, OTHER, there=False)
+    torn.wait(HEIR_SECONDS)
+    assert (torn.led(), torn.found().log.fallen_short) == ([0], None)
+    torn.say(RegisterBrokerRecord(OTHER, broker_epoch=EPOCHS[OTHER] + 1, fenced=False))
+    torn.say(PartitionChangeRecord(0, TOPIC, isr=[ME, OTHER]))
+    assert (torn.led(), places(torn)) == ([0], [])
+
+
+def test_where_nobody_else_had_everything_it_is_led_at_once(torn: House) -> None:
+    killed(torn)
+    assert (torn.led(), places(torn)) == ([0], [])

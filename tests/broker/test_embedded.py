@@ -212,10 +212,13 @@ def test_the_end_of_a_forked_child_leaves_the_broker_alone() -> None:
 def test_a_forked_child_keeps_neither_the_port_nor_the_directory(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         servers = broker.bootstrap_servers
+        heard, told = os.pipe()
         child = os.fork()
         if child == 0:
+            os.write(told, b"!")  # by now it has let go of what it must not keep
             signal.pause()
         try:
+            assert os.read(heard, 1)
             wire.create("t")
             broker.close()
             assert gone(servers)
@@ -224,6 +227,8 @@ def test_a_forked_child_keeps_neither_the_port_nor_the_directory(tmp_path: Path)
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+            os.close(heard)
+            os.close(told)
 
 
 def test_a_program_that_forgets_to_close_ends_all_the_same(tmp_path: Path) -> None:

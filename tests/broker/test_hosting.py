@@ -51,7 +51,7 @@ from tests.patience import eventually
 ME, OTHER, THIRD, STRANGER = 1, 2, 3, 77
 EPOCHS = {ME: 10, OTHER: 20, THIRD: 30}
 HERE, THERE, LOST = UUID(int=500), UUID(int=501), UUID(int=502)
-TOPIC = UUID(int=7)
+TOPIC, EARLIER = UUID(int=7), UUID(int=(1 << 128) // 3)
 
 
 class Controllers(Forwarder):
@@ -332,7 +332,7 @@ def test_the_folder_of_an_earlier_topic_of_that_name_is_put_aside(
 ) -> None:
     before = DataDirectory.open(tmp_path, node_id=ME)
     name = TopicPartition("t", 0)
-    before.open_log(name, LogConfig(), now_ms=0, topic_id=UUID(int=6)).append(batch([b"a"]), leader_epoch=0, now_ms=0)
+    before.open_log(name, LogConfig(), now_ms=0, topic_id=EARLIER).append(batch([b"a"]), leader_epoch=0, now_ms=0)
     before.close()
     house = House(tmp_path)
     house.topic(ME)

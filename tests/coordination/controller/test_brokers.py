@@ -19,6 +19,7 @@ from ottla.coordination.cluster.node_records import (
     UnregisterBrokerRecord,
 )
 from ottla.coordination.cluster.records import PartitionChangeRecord, PartitionRecord, TopicRecord
+from ottla.coordination.cluster.topic import LOST
 from ottla.coordination.controller.events import Activated, BrokerGone
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.assign_replicas_to_dirs import (
@@ -362,6 +363,39 @@ def test_whichever_disk_of_three_killed_brokers_is_emptied_another_leads_in_what
         found, in_sync = cluster.led()
         assert found in {1, 2, 3} - {emptied}
         assert emptied not in in_sync
+
+
+@pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
+def test_who_has_lost_what_was_committed_and_says_so_gives_way_to_one_who_had_everything_while_there_is_one(
+    order: tuple[int, ...],
+) -> None:
+    cluster = Cluster(1, 2, 3, min_isr=2)
+    cluster.topic((1, 2, 3))
+    cluster.fail_over()
+    cluster.wait(20)
+    for broker in order:
+        assert not cluster.register(broker, 2).error_code
+        cluster.beat(broker)
+    for broker in order:
+        cluster.beat(broker)
+    first = cluster.led()[0]
+    lies_in(cluster, first, LOST)
+    second, in_sync = cluster.led()
+    assert second not in (first, -1)
+    assert in_sync == (second,)
+    lies_in(cluster, second, LOST)
+    assert cluster.led()[0] == -1
+    lies_in(cluster, second, directory(second))
+    assert cluster.led()[0] == second
+
+
+def lies_in(cluster: Cluster, broker: int, place: UUID) -> None:
+    """It says where its copy is."""
+    told = RequestDirectoryData(place, [RequestTopicData(TOPIC, [RequestPartitionData(0)])])
+    answer = cluster.ask(
+        AssignReplicasToDirsRequest(broker, cluster.epoch(broker), [told]), AssignReplicasToDirsResponse
+    )
+    assert not answer.error_code
 
 
 def test_a_copy_in_a_directory_that_is_gone_leads_by_itself_where_there_is_no_other() -> None:

@@ -75,6 +75,8 @@ class FollowedPartition:
         """Hear whether the controllers count on it; whether something else is to be asked for than before."""
         before = self.heals
         self.in_sync = in_sync
+        if in_sync:
+            self.log.fallen_short = None
         self._look_for_damage()
         return self.heals != before
 

@@ -21,16 +21,20 @@ from ottla.storage.log.log_damage import known_damages
 RELIEF_SECONDS = 5.0
 """So long readers are told to ask again, for another leader, before they are told of the damage."""
 
+HEIR_SECONDS = 30.0
+"""So long a copy that a crash has left without its end is led by nobody, while one who had everything when it was killed is not there."""
+
 
 class Healing:
     """Of one copy. Damages are known by their offsets."""
 
-    __slots__ = ("_asked", "_asked_at", "_hopeless")
+    __slots__ = ("_asked", "_asked_at", "_hopeless", "_waits_since")
 
     def __init__(self) -> None:
         self._asked: dict[int, set[int]] = {}
         self._asked_at = float("-inf")
         self._hopeless: set[tuple[int, int]] = set()
+        self._waits_since: float | None = None
 
     def damage(self, log: Log, leader: int) -> Damage | None:
         """The first that is known, and not known to be in that leader's log as well."""
@@ -50,6 +54,12 @@ class Healing:
     def awaits_relief(self, now: float) -> bool:
         """Whether others were asked a moment ago."""
         return now < self._asked_at + RELIEF_SECONDS
+
+    def awaits_heir(self, now: float) -> bool:
+        """Whether to wait for one who is not there and may have what is missing here; it is waited for once."""
+        if self._waits_since is None:
+            self._waits_since = now
+        return now < self._waits_since + HEIR_SECONDS
 
     def despair(self, damage: Damage, leader: int) -> None:
         """That leader does not have it either."""

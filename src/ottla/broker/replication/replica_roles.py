@@ -8,7 +8,7 @@ copy that waits is neither led nor followed: who asks for it is told to ask agai
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -33,6 +33,7 @@ from ottla.storage.batches.damage import Damage, OfflineError, OutOfServiceError
 log = logging.getLogger(__name__)
 STRETCH_SECONDS = 0.02
 AGAIN_SECONDS = 5.0
+HEIR_LOOK_SECONDS = 0.5
 NOWHERE = -1
 """Where the damage begins of a copy of which nothing can be used."""
 Lead = Callable[[Partition, Assignment, LiveBrokers], None]
@@ -203,22 +204,30 @@ class ReplicaRoles:
         """
         partition, topic, state = role
         others = sorted(each for each in state.isr if each != self._me and each in self.brokers.epochs)
-        if self._me not in state.isr or not others:
+        heirs = [] if others else heir_of(state, self._me)
+        if self._me not in state.isr or not (others or heirs):
             return False  # its log, which may be one of thousands, is not opened for that
         healing, now = self._healing(role.place), self._clock.monotonic()
         damage = known_damage(partition, healing, state.leader)
+        if damage is None and state.leader == self._me:
+            damage = partition.log.fallen_short
         if damage is None:
             return False
-        if healing.ask(damage, others, now):
-            log.warning(
-                "%s is damaged here, and not with those who are in sync with it, %s: it is to be so no more%s",
-                partition,
-                ", ".join(f"broker {each}" for each in others),
-                "" if partition.fault else f", and to be copied anew: {damage}",
-            )
+        if not self.brokers.epochs.keys() >= {*heirs}:
+            return self._awaits_heir(role, healing)
+        if healing.ask(damage, others or heirs, now):
+            log.warning("%s is damaged here, and %s", partition, hand_over(partition, others, heirs, damage))
             self.on_damaged(topic, state)
             self._timers.at(now + RELIEF_SECONDS, lambda: self.on_failure(topic.topic_id))
         return state.leader == self._me and partition.leadership is None and healing.awaits_relief(now)
+
+    def _awaits_heir(self, role: Role, healing: Healing) -> bool:
+        """Whether to let nobody lead for now, as one is not there who had everything."""
+        now = self._clock.monotonic()
+        waits = role.partition.leadership is None and healing.awaits_heir(now)
+        if waits:
+            self._timers.at(now + HEIR_LOOK_SECONDS, lambda: self.on_failure(role.topic.topic_id))
+        return waits
 
     def _is_counted_on(self, state: PartitionState) -> bool:
         """Whether the controllers may have this broker lead as it is."""
@@ -236,6 +245,7 @@ class ReplicaRoles:
 
     def _begin_to_lead(self, partition: Partition, assignment: Assignment) -> None:
         self._lead(partition, assignment, self.brokers)
+        partition.log.fallen_short = None  # From now on what is here is all there is.
         if partition.leadership is not None:
             partition.leadership.on_change = self._isr_changes.look
             self._isr_changes.look(partition.leadership)
@@ -261,6 +271,21 @@ class ReplicaRoles:
         return Assignment(
             state.leader, state.leader_epoch, state.partition_epoch, state.replicas, frozenset(state.isr), in_sync
         )
+
+
+def heir_of(state: PartitionState, me: int) -> list[int]:
+    """Who leads, if anybody, where only this broker is in sync, and is not to be any more: who had everything when it was killed."""
+    alone = state.leader == me and state.isr == (me,)
+    return [each for each in state.last_known_elr if alone and each != me][:1]
+
+
+def hand_over(partition: Partition, others: Sequence[int], heirs: Sequence[int], damage: Damage) -> str:
+    """What is to be done about a damaged copy that others have."""
+    anew = "" if partition.fault else f", and to be copied anew: {damage}"
+    named = ", ".join(f"broker {each}" for each in others or heirs)
+    if not others:
+        return f"{named} had all of it when it was killed: that is to lead, and this copy to be in sync no more{anew}"
+    return f"not with those who are in sync with it, {named}: it is to be so no more{anew}"
 
 
 def known_damage(partition: Partition, healing: Healing, leader: int) -> Damage | None:

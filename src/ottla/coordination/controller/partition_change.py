@@ -53,7 +53,7 @@ class Wanted(Struct, frozen=True):
     lost: Collection[int] = ()
     """Brokers that were stopped without forcing their logs to the disk: what they have is not to be relied on."""
     gone: Collection[int] = ()
-    """Those of them that have come without the directory in which the copy was: they have nothing of it."""
+    """Those of them that have come without the directory in which the copy was, or say that it is lost: they are nobody's heirs."""
     directories: Mapping[int, UUID] = field(default_factory=dict)
     """Where replicas lie, by broker, which are said to lie elsewhere."""
 

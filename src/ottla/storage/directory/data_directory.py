@@ -38,6 +38,7 @@ from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.log_folder import (
     DELETED_NAME,
+    are_one,
     bytes_from,
     has_segments,
     partition_of,
@@ -317,14 +318,14 @@ class DataDirectory:
         self.forget(partitions)
 
     def make_way(self, partition: TopicPartition, topic_id: uuid.UUID) -> None:
-        """Before a log is opened for a topic: put aside the folder that another one of that name left."""
+        """Before a log is opened for a topic: put aside the folder that another one of that name left, unless its id is damaged."""
         self.deletions.vacate([partition])
         folder = self.folder(partition)
         try:
             found = read_topic_id(folder)
         except (OSError, ValueError):
             return  # Who opens it is told.
-        if found not in (None, topic_id):
+        if found is not None and not are_one(found, topic_id):
             aside = set_aside(folder)
             LOG.warning(
                 "%s is of an earlier topic of that name: renamed to %s, remove it if you do not need it", folder, aside
@@ -398,9 +399,7 @@ class DataDirectory:
             self.futures.release()
             if clean and self._lock.held:
                 self._close_logs()
-                for partition, log in self._lent.items():
-                    if log.closed:
-                        self._checkpoints.note(partition, log)
+                self._checkpoints.note_closed(self._lent)
                 self.checkpoint()
                 if (writing := self.checkpointing_high_watermarks()) is not None:
                     writing()

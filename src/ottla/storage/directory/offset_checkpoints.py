@@ -7,7 +7,7 @@ never put in the place of a newer one.
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from threading import Lock
 
@@ -47,6 +47,12 @@ class OffsetCheckpoints:
         """Take up what an open log says of itself."""
         self.recovery_points[partition] = log.recovery_point
         self.start_offsets[partition] = log.start_offset
+
+    def note_closed(self, logs: Mapping[TopicPartition, Log]) -> None:
+        """The same for those of these that are closed."""
+        for partition, log in logs.items():
+            if log.closed:
+                self.note(partition, log)
 
     def noted_start(self, partition: TopicPartition) -> int | None:
         """Where a log is sure to have begun when the files were written, or was made; None where they do not tell that.

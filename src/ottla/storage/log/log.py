@@ -26,7 +26,7 @@ from ottla.storage.log import high_watermark
 from ottla.storage.log.appending import Appended, append
 from ottla.storage.log.durability import Durability
 from ottla.storage.log.following import append_as_is
-from ottla.storage.log.log_damage import note_lost_end, note_missing, outlook, unsure_end
+from ottla.storage.log.log_damage import fallen_short, note_lost_end, note_missing, outlook, unsure_end
 from ottla.storage.log.log_end import LogEnd
 from ottla.storage.log.truncation import start_anew, truncate_to
 from ottla.storage.log_config import LogConfig
@@ -65,6 +65,8 @@ class Log(LogEnd):
         """What was cut off when the log was opened after a crash."""
         self.torn_at: int | None = None
         """The first offset that a crash left damaged with whole batches behind it, until the log is cut there. The recovery point waits there."""
+        self.fallen_short: Damage | None = None
+        """What a crash has taken from its end, as far as that can be seen, until it has followed somebody who has all."""
         self.lost: Damage | None = None
         """The offsets before the first segment, if they are gone and nobody deleted them."""
         self._snapshots = SnapshotKeeper(directory)
@@ -113,6 +115,7 @@ class Log(LogEnd):
         active = log.segments[-1]
         active.own_position, active.own_offset = active.size, log.end_offset
         log.start_offset = min(max(log._begin(noted_start), start_offset or 0), log.end_offset)
+        log.fallen_short = fallen_short(log, committed or 0)
         high_watermark.resume(log, committed)
         log.size_bytes = log._list.size_bytes
         log.release()

@@ -82,6 +82,17 @@ def find_damage(log: Log, offset: int) -> Damage | None:
     return None
 
 
+def fallen_short(log: Log, committed: int) -> Damage | None:
+    """What is missing behind the end of a log that was just opened: what had to be cut off, or is torn, or was committed once."""
+    end = log.end_offset if log.torn_at is None else log.torn_at
+    if log.recovery is None and end >= committed and log.torn_at is None:
+        return None
+    last = log.segments[-1]
+    return Damage(
+        last.path, last.size, 0, end, max(end + 1, committed), f"a crash has taken what it had from offset {end} on"
+    )
+
+
 def unsure_end(log: Log, unsure: AbortedTransaction) -> UnsureEnd:
     """What to tell of a transaction that may have ended in damage."""
     segment = log.segments[max(bisect_right(log.bases, unsure.last_offset) - 1, 0)]
