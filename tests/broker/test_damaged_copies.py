@@ -153,15 +153,17 @@ def test_who_leads_what_nobody_may_use_hands_over_when_somebody_is_there_who_has
     assert places(shut) == [LOST]
 
 
-@pytest.fixture
-def torn(tmp_path: Path) -> Iterator[House]:
-    """A crash has left half of the last record of the copy, which others may have."""
+@pytest.fixture(params=[RECORDS - 1, 0])
+def torn(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[House]:
+    """A crash has left half of the last record of the copy, or no file of it."""
     directory = DataDirectory.open(tmp_path, node_id=ME)
     log = directory.open_log(TopicPartition("t", 0), LogConfig(), now_ms=0, topic_id=TOPIC)
     for _ in range(RECORDS):
         append(log, b"a")
     directory.close(clean=False)
     cut(tmp_path / "t-0", 0, log.size_bytes - 5)
+    if not request.param:
+        lose(tmp_path / "t-0", 0)
     house = House(tmp_path)
     house.hosting.begin()
     yield house
@@ -184,11 +186,13 @@ def killed(house: House, *had_all: int, there: bool = True) -> None:
     house.say(TopicRecord("t", TOPIC), place)
 
 
-def test_a_copy_that_a_crash_has_left_without_its_end_is_not_led_where_one_had_everything(torn: House) -> None:
+def test_a_copy_that_a_crash_has_left_without_its_end_is_not_led_where_one_had_everything(
+    torn: House, request: pytest.FixtureRequest
+) -> None:
     killed(torn, OTHER, THIRD)
     assert (torn.led(), places(torn)) == ([], [LOST])
     torn.say(PartitionChangeRecord(0, TOPIC, leader=OTHER, isr=[OTHER], directories=[LOST, THERE, THERE]))
-    assert (followed(torn).fetch_offset, places(torn)) == (RECORDS - 1, [HERE])
+    assert (followed(torn).fetch_offset, places(torn)) == (request.node.callspec.params["torn"], [HERE])
     torn.say(PartitionChangeRecord(0, TOPIC, isr=[OTHER, ME], directories=[HERE, THERE, THERE]))
     assert torn.found().log.fallen_short is None
 

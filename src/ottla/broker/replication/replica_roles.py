@@ -179,6 +179,7 @@ class ReplicaRoles:
     def _take_on(self, role: Role) -> None:
         """Lead or follow; without a leader wait until there is one."""
         partition, topic, state = role
+        partition.replicated = partition.replicated or len(state.replicas) > 1  # before anything opens its log
         if self._steps_down(role):
             return
         if state.leader == self._me:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.kafka_id import id_of
-from ottla.model import TopicPartition
+from ottla.model import INT64_MAX, TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError, remedy
 from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN, NO_EPOCH, clean_shutdown_text, epoch_in
 from ottla.storage.directory.deletions import Deletions
@@ -239,8 +239,9 @@ class DataDirectory:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"data directory {self.path} is gone")
         self._ensure_usable(partition, folder)
         id_known = topic_id is None or says_whose(folder, topic_id)
-        if id_known and topic_id is not None and not replicated:
-            self._ensure_segments(partition, folder)
+        committed = self._high_watermarks.get(partition) if replicated else None
+        if id_known and topic_id is not None and not has_segments(folder):
+            committed = self._without_segments(partition, folder, replicated)
         log = Log.open(
             folder,
             config,
@@ -248,7 +249,7 @@ class DataDirectory:
             clean=self.clean,
             recovery_point=self._checkpoints.recovery_points.get(partition, 0),
             start_offset=self._checkpoints.start_offsets.get(partition),
-            committed=self._high_watermarks.get(partition) if replicated else None,
+            committed=committed,
             noted_start=self._checkpoints.noted_start(partition),
         )
         self._check_start(partition, log)
@@ -472,16 +473,15 @@ class DataDirectory:
                 f"begin anew, {remedy(folder)}"
             )
 
-    def _ensure_segments(self, partition: TopicPartition, folder: Path) -> None:
-        """OutOfServiceError where all files of records have gone: the first is there before the folder says whose it is.
-
-        What was once forced to the disk is told with its offsets by whoever opens the log.
-        """
-        if not self._checkpoints.recovery_points.get(partition) and not has_segments(folder):
+    def _without_segments(self, partition: TopicPartition, folder: Path, replicated: bool) -> int | None:
+        """Up to where a log was committed whose segments have gone: behind its end. OutOfServiceError where no other has it, and no start tells."""
+        # The first segment is there before the folder says whose it is; what was once forced to the disk is told by whoever opens the log.
+        if not (replicated or self._checkpoints.recovery_points.get(partition)):
             raise OutOfServiceError(
                 f"{folder} has no segment any more, though there was one in it: restore it from a backup; or, for the "
                 f"partition to begin anew, {remedy(folder)}"
             )
+        return INT64_MAX if replicated else None
 
     def _check_start(self, partition: TopicPartition, log: Log) -> None:
         """OutOfServiceError where a log is to begin beyond its end after a clean shutdown; a loss of power may leave that, so then it is only told."""
