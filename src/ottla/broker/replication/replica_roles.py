@@ -205,8 +205,8 @@ class ReplicaRoles:
         """
         partition, topic, state = role
         others = sorted(each for each in state.isr if each != self._me and each in self.brokers.epochs)
-        heirs = [] if others else heir_of(state, self._me)
-        if self._me not in state.isr or not (others or heirs):
+        heir = None if others else state.heir_of(self._me)
+        if self._me not in state.isr or not (others or heir):
             return False  # its log, which may be one of thousands, is not opened for that
         healing, now = self._healing(role.place), self._clock.monotonic()
         damage = known_damage(partition, healing, state.leader)
@@ -214,10 +214,10 @@ class ReplicaRoles:
             damage = partition.log.fallen_short
         if damage is None:
             return False
-        if not self.brokers.epochs.keys() >= {*heirs}:
+        if heir is not None and heir not in self.brokers.epochs:
             return self._awaits_heir(role, healing)
-        if healing.ask(damage, others or heirs, now):
-            log.warning("%s is damaged here, and %s", partition, hand_over(partition, others, heirs, damage))
+        if healing.ask(damage, others if heir is None else [heir], now):
+            log.warning("%s is damaged here, and %s", partition, hand_over(partition, others, heir, damage))
             self.on_damaged(topic, state)
             self._timers.at(now + RELIEF_SECONDS, lambda: self.on_failure(topic.topic_id))
         return state.leader == self._me and partition.leadership is None and healing.awaits_relief(now)
@@ -274,18 +274,12 @@ class ReplicaRoles:
         )
 
 
-def heir_of(state: PartitionState, me: int) -> list[int]:
-    """Who leads, if anybody, where only this broker is in sync, and is not to be any more: who had everything when it was killed."""
-    alone = state.leader == me and state.isr == (me,)
-    return [each for each in state.last_known_elr if alone and each != me][:1]
-
-
-def hand_over(partition: Partition, others: Sequence[int], heirs: Sequence[int], damage: Damage) -> str:
+def hand_over(partition: Partition, others: Sequence[int], heir: int | None, damage: Damage) -> str:
     """What is to be done about a damaged copy that others have."""
     anew = "" if partition.fault else f", and to be copied anew: {damage}"
-    named = ", ".join(f"broker {each}" for each in others or heirs)
-    if not others:
-        return f"{named} had all of it when it was killed: that is to lead, and this copy to be in sync no more{anew}"
+    if heir is not None:
+        return f"broker {heir} had all of it when it was killed: that is to lead, and this copy to be in sync no more{anew}"
+    named = ", ".join(f"broker {each}" for each in others)
     return f"not with those who are in sync with it, {named}: it is to be so no more{anew}"
 
 

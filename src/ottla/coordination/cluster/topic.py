@@ -37,6 +37,12 @@ class PartitionState(Struct, frozen=True):
     leader_recovery_state: int = 0
     """1 while the leader recovers from an election that may have lost records."""
 
+    def heir_of(self, leader: int) -> int | None:
+        """Who is to lead where this one, which leads and alone is in sync, has lost what it had: the first who had everything when it was killed."""
+        if (self.leader, self.isr) != (leader, (leader,)):
+            return None
+        return next((each for each in self.last_known_elr if each != leader and each in self.replicas), None)
+
 
 class Topic(Struct, frozen=True):
     """A topic, its partitions in order of their index."""

@@ -49,13 +49,13 @@ def assign(draft: ClusterDraft, broker: int, directory: UUID, topic: Topic | Non
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     gone = directory not in draft.registrations[broker].log_dirs
     isr = without(state.isr, (broker,)) if gone else None
-    forsaken = (broker,) if directory == LOST and has_heir(draft, state, broker) else ()
+    forsaken = (broker,) if directory == LOST and has_living_heir(draft, state, broker) else ()
     wanted = Wanted(draft.election(topic), isr=isr, lost=forsaken, gone=forsaken, directories={broker: directory})
     draft.change(topic, state, wanted, absent=(broker,) if gone else ())
     return ErrorCode.NONE
 
 
-def has_heir(draft: ClusterDraft, state: PartitionState, broker: int) -> bool:
-    """Whether a leader that alone is in sync can be done without: one is there who had everything when it was killed."""
-    heir = next((each for each in state.last_known_elr if each != broker and each in state.replicas), None)
-    return state.isr == (broker,) and heir is not None and draft.active(heir)
+def has_living_heir(draft: ClusterDraft, state: PartitionState, broker: int) -> bool:
+    """Whether a leader that alone is in sync can be done without."""
+    heir = state.heir_of(broker)
+    return heir is not None and draft.active(heir) and draft.online(heir, state.directories[state.replicas.index(heir)])
