@@ -40,7 +40,9 @@ def observed(folder: Path) -> ObservedMetadata:
 
 def append(metadata: ObservedMetadata, batches: list[bytes], high_watermark: int) -> int:
     """How many records became state."""
-    return len(metadata.keep(Append(memoryview(b"".join(batches)), EPOCH, high_watermark)))
+    applied = metadata.keep(Append(memoryview(b"".join(batches)), EPOCH, high_watermark))
+    assert applied is not None
+    return len(applied)
 
 
 def test_what_is_committed_becomes_state_and_nothing_above_it(tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ def test_a_snapshot_stands_for_what_it_holds(tmp_path: Path) -> None:
 
     metadata.keep(KeepPiece(500, EPOCH, 0, memoryview(data[:100]), last=False))
     assert metadata.end.offset < 500
-    metadata.keep(KeepPiece(500, EPOCH, 100, memoryview(data[100:]), last=True))
+    assert metadata.keep(KeepPiece(500, EPOCH, 100, memoryview(data[100:]), last=True)) is None
 
     assert (metadata.end, metadata.applied) == (LogEnd(500, EPOCH, committed=500), 500)
     assert list(metadata.machine.topics) == ["in-it"]

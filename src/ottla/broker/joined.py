@@ -131,16 +131,16 @@ def join(
 
     told = listeners_of(node.config, {name: each.address for each, name in listeners.items()})
     membership = Membership(node.config, node.directory, node.observed, told, node.clock, call_soon)
-    from ottla.coordination.cluster.node_records import NoOpRecord
+    from ottla.coordination.lifecycle.handing_over import is_news
 
     node.split = membership.peers.split
     hosting = hosted(node, membership, selector)
     node.partitions.relieves = hosting.relieves
     hosting.on_led, hosting.on_lost, hosting.on_deleted = node.led, node.lost, node.topics_deleted
 
-    def applied(records: list[Message]) -> None:
+    def applied(records: list[Message] | None) -> None:
         node.topics.observed(records)
-        if any(not isinstance(each, NoOpRecord) for each in records):  # which come twice a second
+        if is_news(records):
             hosting.look()
             for each in conversations:
                 each.look()

@@ -23,11 +23,13 @@ def broker(*, leaving: bool = False, fenced: bool = False) -> Registration:
         ([broker(), broker(leaving=True)], [NoOpRecord(), CHANGE], True),
         ([broker(leaving=True)], [NoOpRecord()], False),
         ([broker(leaving=True)], [], False),
+        ([broker(leaving=True)], None, True),  # a snapshot, which may be about anything
+        ([broker()], None, False),
         ([broker()], [CHANGE], False),
         ([broker(leaving=True, fenced=True)], [CHANGE], False),  # it has gone
     ],
 )
 def test_what_changes_while_a_broker_hands_over_is_awaited(
-    others: list[Registration], applied: list[Message], awaited: bool
+    others: list[Registration], applied: list[Message] | None, awaited: bool
 ) -> None:
     assert is_awaited(others, applied) is awaited

@@ -282,9 +282,11 @@ class Topics:
             act(self._config)
         self._take_up(topic.name for topic in self.all())
 
-    def observed(self, records: Iterable[Message]) -> None:
-        """After records came that others have decided."""
-        if any(isinstance(each, ConfigRecord) and each.resource_type == BROKER_RESOURCE for each in records):
+    def observed(self, records: Iterable[Message] | None) -> None:
+        """After records came that others have decided, or a snapshot of all of them: None."""
+        if records is None or any(
+            isinstance(each, ConfigRecord) and each.resource_type == BROKER_RESOURCE for each in records
+        ):
             self._configure()
 
     def _take_up(self, names: Iterable[str]) -> None:

@@ -50,7 +50,8 @@ class Membership:
         self._directory = directory
         self._call_soon = call_soon
         self._closed = False
-        self.on_applied: Callable[[list[Message]], None] = lambda records: None
+        self.on_applied: Callable[[list[Message] | None], None] = lambda records: None
+        """Told of the records that became state; None where a snapshot has come in the place of all."""
         self.on_caught_up: Callable[[], None] = lambda: None
         """Called when the metadata are known as they were at the registration, before the broker is let in."""
         self.on_serving: Callable[[], None] = lambda: None
@@ -141,7 +142,7 @@ class Membership:
         if not self._closed:
             self._tell(self._metadata.applied, self._metadata.go_on())
 
-    def _tell(self, before: int, records: list[Message]) -> None:
+    def _tell(self, before: int, records: list[Message] | None) -> None:
         if self._metadata.applied > before:
             self.on_applied(records)
             awaited = is_awaited(self._metadata.machine.registrations.values(), records)

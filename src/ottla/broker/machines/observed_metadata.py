@@ -117,8 +117,8 @@ class ObservedMetadata(Runtime[ClusterMetadata]):
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot write {draft}: {error}") from error
 
-    def keep(self, outcome: Prepared) -> list[Message]:
-        """Do what an observer's answer means; the records that became state by it.
+    def keep(self, outcome: Prepared) -> list[Message] | None:
+        """Do what an observer's answer means; the records that became state by it, None where a snapshot stands for all of it.
 
         CorruptRecordError where the log cannot be understood, KafkaError where the disk does not take it.
         """
@@ -134,6 +134,7 @@ class ObservedMetadata(Runtime[ClusterMetadata]):
                 self._cut(EpochEnd(cut.epoch, cut.end_offset))
             case Whole() as whole:
                 self._take_up(whole)
+                return None
         return []
 
     def go_on(self) -> list[Message]:

@@ -13,7 +13,12 @@ from ottla.coordination.cluster.registration import Registration
 from ottla.protocol.schema import Message
 
 
-def is_awaited(registered: Iterable[Registration], applied: Iterable[Message]) -> bool:
-    """Whether somebody is leaving and something was applied that may be about it: a record that says nothing comes twice a second."""
+def is_awaited(registered: Iterable[Registration], applied: Iterable[Message] | None) -> bool:
+    """Whether somebody is leaving and something was applied that may be about it."""
     leaving = any(each.in_controlled_shutdown and not each.fenced for each in registered)
-    return leaving and any(not isinstance(each, NoOpRecord) for each in applied)
+    return leaving and is_news(applied)
+
+
+def is_news(applied: Iterable[Message] | None) -> bool:
+    """Whether what was applied says anything: a record that says nothing comes twice a second. None is a whole snapshot."""
+    return applied is None or any(not isinstance(each, NoOpRecord) for each in applied)

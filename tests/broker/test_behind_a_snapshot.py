@@ -1,0 +1,37 @@
+"""A node that stood still for so long that the metadata it lacks are in a snapshot alone: it does what that says, though nothing comes behind it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from ottla import Admin, Cluster, NewTopic, Producer
+from tests.broker.cluster_nodes import counted
+from tests.patience import eventually
+
+
+def begin_of_metadata(folder: Path) -> int:
+    return min(int(path.stem) for path in (folder / "__cluster_metadata-0").glob("*.log"))
+
+
+def test_what_a_snapshot_says_is_done_at_once(tmp_path: Path) -> None:
+    often = {"metadata_log_max_snapshot_interval_ms": 200, "metadata_max_retention_bytes": 0}
+    seldom = {"broker_session_timeout_ms": 600_000, "replica_lag_time_max_ms": 600_000}
+    with Cluster(data_dir=tmp_path, **often, **seldom) as cluster:
+        with Admin(cluster.client_settings()) as admin:
+            decides = admin.describe_metadata_quorum().leader_id
+            stopped = next(node for node in cluster.nodes if node != decides)
+            others = [node for node in cluster.nodes if node != stopped]
+            os.kill(cluster.pid(stopped), signal.SIGSTOP)
+            try:
+                admin.create_topics([NewTopic("t", replica_assignments={0: (stopped, *others)})])
+                made = admin.describe_metadata_quorum().high_watermark
+                eventually(lambda: begin_of_metadata(tmp_path / f"node-{decides}") > made)
+            finally:
+                os.kill(cluster.pid(stopped), signal.SIGCONT)
+        with Producer(
+            cluster.client_settings(), enable_idempotence=False
+        ) as producer:  # which asks for no id, as that would be news
+            producer.send("t", b"led there", partition=0).result(60)
+        assert counted(cluster.bootstrap_servers, "t", 1) == {b"led there": 1}
