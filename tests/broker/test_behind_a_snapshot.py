@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 from ottla import Admin, Cluster, NewTopic, Producer
 from tests.broker.cluster_nodes import counted
@@ -16,8 +17,8 @@ def begin_of_metadata(folder: Path) -> int:
 
 
 def test_what_a_snapshot_says_is_done_at_once(tmp_path: Path) -> None:
-    often = {"metadata_log_max_snapshot_interval_ms": 200, "metadata_max_retention_bytes": 0}
-    seldom = {"broker_session_timeout_ms": 600_000, "replica_lag_time_max_ms": 600_000}
+    often: dict[str, Any] = {"metadata_log_max_snapshot_interval_ms": 200, "metadata_max_retention_bytes": 0}
+    seldom: dict[str, Any] = {"broker_session_timeout_ms": 600_000, "replica_lag_time_max_ms": 600_000}
     with Cluster(data_dir=tmp_path, **often, **seldom) as cluster:
         with Admin(cluster.client_settings()) as admin:
             decides = admin.describe_metadata_quorum().leader_id
