@@ -98,6 +98,8 @@ def texts(rows: Sequence[bytes | None]) -> pa.Array[Any]:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(OBJECTS.map(lambda row: json.dumps(row).encode()), min_size=1, max_size=8), st.integers(0, 7))
 @example([b'{"at": -62135596801, "day": "9999-12-31"}'], 0)
+@example([b'{"price": 100000000}'], 0)
+@example([b'{"price": 99999999}'], 0)
 def test_a_block_is_what_its_rows_are(rows: list[bytes], times: int) -> None:
     format_ = Json(ROW)
     # Enough good rows around them that blocks are tried at all.

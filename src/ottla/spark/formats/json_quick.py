@@ -49,7 +49,10 @@ def quick_type(kind: Any, zone: str) -> Any:
 
 def settled(values: Any, kind: Any, zone: str) -> Any:
     """What was asked for, as what it should be. Unusual, or ArrowInvalid, if that takes more than Arrow."""
-    if values.type.equals(kind):
+    if pa.types.is_decimal(kind):
+        values.validate(full=True)  # The reader brings numbers that have more digits than the type, by its scale.
+        return values
+    if values.type.equals(kind) and not holds_decimals(kind):
         return values
     if pa.types.is_binary(kind):
         return binaries(values)
@@ -65,6 +68,15 @@ def settled(values: Any, kind: Any, zone: str) -> Any:
     inners = [settled(inner, one.type, zone) for inner, one in zip(values.flatten(), kind.fields, strict=True)]
     mask = values.is_null() if values.null_count else None
     return pa.StructArray.from_arrays(inners, fields=kind.fields, mask=mask)
+
+
+def holds_decimals(kind: Any) -> bool:
+    """Whether there are any in values of the type."""
+    if pa.types.is_list(kind):
+        return holds_decimals(kind.value_type)
+    return (
+        any(holds_decimals(one.type) for one in kind.fields) if pa.types.is_struct(kind) else pa.types.is_decimal(kind)
+    )
 
 
 def binaries(text: Any) -> Any:
