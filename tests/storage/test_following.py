@@ -11,6 +11,7 @@ from ottla.errors import CorruptRecordError
 from ottla.model import Buffer
 from ottla.records.batch import iter_headers, stamp
 from ottla.storage.log import Log
+from ottla.storage.log.log_damage import known_damages
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_snapshot import encode_snapshot
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
@@ -186,3 +187,13 @@ def test_epochs_whose_file_is_gone_are_found_in_the_batches_again(tmp_path: Path
     (log.directory / "leader-epoch-checkpoint").unlink()
     again = open_log(log.directory, SMALL, clean=clean, committed=0, recovery_point=3)
     assert again.epochs.entries == [(1, 0), (3, 1), (4, 2)]
+
+
+def test_what_more_is_at_the_end_of_a_copy_after_a_clean_stop_is_cut_and_forgotten(tmp_path: Path) -> None:
+    log = follower(tmp_path)
+    copy(log, placed(0, 1, b"a"))
+    log.close()
+    with log.segments[0].path.open("ab") as file:
+        file.write(b"\x9c" * 20)
+    again = open_log(log.directory, clean=True, committed=0, recovery_point=1)
+    assert (again.end_offset, list(known_damages(again))) == (1, [])

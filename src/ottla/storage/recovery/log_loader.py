@@ -190,6 +190,7 @@ def cut(segment: Segment, found: Unsound, size: int) -> Recovery:
     file = segment.writable_file()
     os.ftruncate(file.fileno(), found.position)
     segment.size = found.position
+    segment.ground.cut(found.position, found.first_offset)  # where a look before this one may have found it
     return Recovery(segment.path, found.first_offset, found.position, size - found.position, found.reason)
 
 
