@@ -5,7 +5,7 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo demo-cluster test test-newest interop pictures kills histories mutants wheels bench docs lint lock settings clean
+.PHONY: help install java demo demo-cluster test test-newest interop pictures kills histories damages mutants wheels bench docs lint lock settings clean
 
 help: ## this list
 	@echo 'make …'
@@ -51,6 +51,9 @@ kills: install ## pipelines over databases in which everything is killed, cluste
 
 histories: install ## ten thousand histories of a partition's copies, of a quorum and of a controller, under every fault (HISTORIES=… for another number)
 	@OTTLA_HISTORIES=$(or $(HISTORIES),10000) $(IN) -m pytest tests/simulation/test_replicas.py tests/simulation/test_stored_replicas.py tests/simulation/test_quorum.py tests/simulation/test_controller.py -k befalls --numprocesses auto $(ARGS)
+
+damages: install ## clusters of three in which one file of one node is damaged: is anything lost without a word? (ARGS="--seed 100 --count 50")
+	@$(IN) -m tests.broker.drawn_clusters $(ARGS)
 
 wheels: install ## what PyPI would get, in dist/, for each Python found, each tried in an environment of its own
 	@$(IN) tools/wheels.py

@@ -1,7 +1,7 @@
 """A copy that is damaged while others are whole: it leaves the in-sync set, and is copied anew from the damage on.
 
     damage is known ──► others are in sync ──► out of sync, by the controllers ──► follows ──► its leader has the records ──► cut there
-                   └──► nobody else is: it leads on, and readers who come there get an error
+                   └──► nobody else is: an heir leads, if there is one (0107); else it leads on, and readers who come there get an error
 
 Nothing is cut of a copy that counts: the controllers first say that it is in sync no more, as if its directory were lost, and so have another lead. Nor is
 anything cut before the leader has sent, whole, what is missing. Where the leader has the same damage the copy stays as it is, and is
