@@ -31,8 +31,7 @@ def test_what_a_snapshot_says_is_done_at_once(tmp_path: Path) -> None:
                 eventually(lambda: begin_of_metadata(tmp_path / f"node-{decides}") > made)
             finally:
                 os.kill(cluster.pid(stopped), signal.SIGCONT)
-        with Producer(
-            cluster.client_settings(), enable_idempotence=False
-        ) as producer:  # which asks for no id, as that would be news
+        # Without idempotence it asks for no id, which would be news.
+        with Producer(cluster.client_settings(), enable_idempotence=False) as producer:
             producer.send("t", b"led there", partition=0).result(60)
         assert counted(cluster.bootstrap_servers, "t", 1) == {b"led there": 1}

@@ -73,6 +73,11 @@ def bytes_of(log: Log, offset: int, max_bytes: int = 1 << 30) -> bytes:
     return b"" if found is None else os.pread(found.file.fileno(), found.size, found.position)
 
 
+def bases_from(log: Log, offset: int) -> list[int]:
+    """The base offsets of the batches that a read returns."""
+    return [header.base_offset for _, header in iter_headers(bytes_of(log, offset))]
+
+
 def everything(log: Log) -> bytes:
     """All batches from the log's start on, read as a consumer reads."""
     parts = []

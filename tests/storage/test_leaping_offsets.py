@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ottla.records.batch import iter_headers
 from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.log import Log
-from tests.storage.batches import append, bytes_of, open_log
+from tests.storage.batches import append, bases_from, bytes_of, open_log
 
 LEAP_BYTES = (1, 5)
 """Of a batch's first offset: one bit here is more than a segment's index can tell, or some ten thousand."""
@@ -86,4 +85,4 @@ def test_damage_that_headers_tell_takes_nothing_with_it_from_behind_damage_that_
     for damaged in (6, 7):
         with pytest.raises(DamagedLogError, match=rf"\(offsets {damaged} to {damaged}\) are damaged"):
             bytes_of(again, damaged)
-    assert [header.base_offset for _, header in iter_headers(bytes_of(again, 8))] == [8, 9]
+    assert bases_from(again, 8) == [8, 9]

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ottla.records.batch import iter_headers
 from ottla.storage import repair
 from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
 from ottla.storage.log import Log
-from tests.storage.batches import NOW, append, bytes_of, open_log
+from tests.storage.batches import NOW, append, bases_from, open_log
 from tests.storage.lost_files import FLIGHTS, SMALL, cut, filled, opened
 
 END = 5
@@ -30,11 +29,6 @@ def lost(log: Log) -> tuple[int, int]:
     with pytest.raises(DamagedLogError) as raised:
         log.read(END, 1000)
     return raised.value.damage.offset, raised.value.damage.next_offset
-
-
-def read(log: Log, offset: int) -> list[int]:
-    """The offsets of the batches that a reader gets from there on."""
-    return [header.base_offset for _, header in iter_headers(bytes_of(log, offset))]
 
 
 @pytest.mark.behaviour("B2")
@@ -81,7 +75,7 @@ def test_a_copy_that_has_fetched_again_what_was_missing_serves_it(tmp_path: Path
     log.truncate_to(4 + left, now_ms=NOW)
     sent = [append(log, b"b") for _ in range(4)]
     assert sent == [*range(4 + left, 8 + left)]
-    assert [read(log, offset)[:1] for offset in sent] == [[offset] for offset in sent]
+    assert [bases_from(log, offset)[:1] for offset in sent] == [[offset] for offset in sent]
 
 
 def test_the_sentence_names_the_file_that_may_be_wrong(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -240,14 +240,15 @@ class DataDirectory:
         self._ensure_usable(partition, folder)
         id_known = topic_id is None or says_whose(folder, topic_id)
         committed = self._high_watermarks.get(partition) if replicated else None
-        if id_known and topic_id is not None and not has_segments(folder):
-            committed = self._without_segments(partition, folder, replicated)
+        recovery_point = self._checkpoints.recovery_points.get(partition, 0)
+        if id_known and topic_id is not None and not (recovery_point or has_segments(folder)):
+            committed = self._without_segments(folder, replicated)
         log = Log.open(
             folder,
             config,
             now_ms=now_ms,
             clean=self.clean,
-            recovery_point=self._checkpoints.recovery_points.get(partition, 0),
+            recovery_point=recovery_point,
             start_offset=self._checkpoints.start_offsets.get(partition),
             committed=committed,
             noted_start=self._checkpoints.noted_start(partition),
@@ -473,15 +474,15 @@ class DataDirectory:
                 f"begin anew, {remedy(folder)}"
             )
 
-    def _without_segments(self, partition: TopicPartition, folder: Path, replicated: bool) -> int | None:
-        """Up to where a log was committed whose segments have gone: behind its end. OutOfServiceError where no other has it, and no start tells."""
+    def _without_segments(self, folder: Path, replicated: bool) -> int:
+        """Up to where a copy was committed whose segments have gone: behind its end. OutOfServiceError where no other has it."""
         # The first segment is there before the folder says whose it is; what was once forced to the disk is told by whoever opens the log.
-        if not (replicated or self._checkpoints.recovery_points.get(partition)):
+        if not replicated:
             raise OutOfServiceError(
                 f"{folder} has no segment any more, though there was one in it: restore it from a backup; or, for the "
                 f"partition to begin anew, {remedy(folder)}"
             )
-        return INT64_MAX if replicated else None
+        return INT64_MAX
 
     def _check_start(self, partition: TopicPartition, log: Log) -> None:
         """OutOfServiceError where a log is to begin beyond its end after a clean shutdown; a loss of power may leave that, so then it is only told."""
