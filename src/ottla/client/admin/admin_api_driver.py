@@ -93,6 +93,8 @@ class AdminApiDriver:
             left, attempts = dict.fromkeys(keys), 0
             while left:
                 try:
+                    if not all(was_told(failed[key]) for key in left if key in failed):
+                        self._learn_anew(deadline)
                     outcomes = self.round(question, list(left), deadline)
                 except KafkaTimeoutError:
                     if not all(was_told(failed.get(key)) for key in left):
@@ -171,10 +173,7 @@ class AdminApiDriver:
         """All brokers and who is controller, asked for anew."""
         deadline = Deadline.after(self.span(timeout), self.clock.monotonic())
         with self.turn():
-            known = self.metadata.request_update()
-            while self.metadata.version <= known:
-                if not self.client.await_metadata(deadline.at):
-                    raise self.late(deadline)
+            self._learn_anew(deadline)
             return self.metadata.cluster
 
     @contextmanager
@@ -225,6 +224,13 @@ class AdminApiDriver:
     def timeout_ms(self, timeout: float | None) -> int:
         """How long a broker may take for its part."""
         return min(self.config.request_timeout_ms, int(self.span(timeout) * 1000))
+
+    def _learn_anew(self, deadline: Deadline) -> None:
+        """Who is there, and whom to ask: one who did not answer may be the controller no more, or stand still."""
+        known = self.metadata.request_update()
+        while self.metadata.version <= known:
+            if not self.client.await_metadata(deadline.at):
+                raise self.late(deadline)
 
     def _back_off(self, attempts: int, deadline: Deadline) -> bool:
         """Wait before the next round; False when there is no time for one."""
