@@ -5,7 +5,7 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo demo-cluster test test-newest interop pictures kills histories damages mutants wheels bench docs lint lock settings clean
+.PHONY: help install java demo demo-cluster test test-newest interop pictures kills histories damages cleanings mutants wheels bench docs lint lock settings clean
 
 help: ## this list
 	@echo 'make …'
@@ -54,6 +54,9 @@ histories: install ## ten thousand histories of a partition's copies, of a quoru
 
 damages: install ## clusters of three in which one file of one node is damaged: is anything lost without a word? (ARGS="--seed 100 --count 50")
 	@$(IN) -m tests.broker.drawn_clusters $(ARGS)
+
+cleanings: install ## clusters whose nodes are killed while a topic is compacted: does the last of each key stay? (ARGS="--seed 100 --count 20")
+	@$(IN) -m tests.broker.drawn_cleanings $(ARGS)
 
 wheels: install ## what PyPI would get, in dist/, for each Python found, each tried in an environment of its own
 	@$(IN) tools/wheels.py

@@ -261,3 +261,31 @@ def test_it_gives_way_after_each_small_piece(tmp_path: Path) -> None:
     one_pass(log, 0, NOW, 1 << 16, pieces.append)
     assert sum(pieces) > 2 * 300 * 5_000  # read for its keys, and once more to be written
     assert max(pieces) < PIECE_BYTES + BATCH_COST + 5_100
+
+
+def with_gaps(path: Path) -> Log:
+    """A log of which a cleaning left the last of each key, with offsets missing between its segments."""
+    log = open_log(path, COMPACT, committed=0)
+    for number in range(60):
+        put(log, (b"again" if number % 2 else b"%d" % number, bytes(150)))
+    log.advance_high_watermark(log.end_offset)
+    roll(log)
+    put(log, (b"last", b"value"))
+    compact(log)
+    assert max(header.next_offset for _, header in iter_headers(log.segments[0].path.read_bytes())) < log.bases[1]
+    return log
+
+
+def test_a_crash_tears_no_copy_where_a_cleaning_left_no_offsets(tmp_path: Path) -> None:
+    end = with_gaps(tmp_path / "t-0").end_offset
+    log = open_log(tmp_path / "t-0", COMPACT, committed=0)
+    assert (log.torn_at, log.fallen_short, log.truncate_torn(now_ms=NOW)) == (None, None, end)
+
+
+def test_a_crash_tears_no_copy_where_its_leader_had_no_offsets(tmp_path: Path) -> None:
+    leader = with_gaps(tmp_path / "leader" / "t-0")
+    copy = open_log(tmp_path / "t-0", LogConfig(segment_bytes=100), committed=0)
+    copy.append_as_is(everything(leader), leader_epoch=0, now_ms=NOW)
+    assert len(copy.segments) > 1
+    log = open_log(tmp_path / "t-0", COMPACT, committed=0)
+    assert (log.torn_at, log.fallen_short, log.truncate_torn(now_ms=NOW)) == (None, None, leader.end_offset)

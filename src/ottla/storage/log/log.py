@@ -26,7 +26,7 @@ from ottla.storage.log import high_watermark
 from ottla.storage.log.appending import Appended, append
 from ottla.storage.log.durability import Durability
 from ottla.storage.log.following import append_as_is
-from ottla.storage.log.log_damage import fallen_short, note_lost_end, note_missing, outlook, unsure_end
+from ottla.storage.log.log_damage import fallen_short, note_gap, note_missing, outlook, unsure_end
 from ottla.storage.log.log_end import LogEnd
 from ottla.storage.log.truncation import start_anew, truncate_to
 from ottla.storage.log_config import LogConfig
@@ -461,10 +461,10 @@ class Log(LogEnd):
         OSError where the disk does not let us.
         """
         self.segments[-1].seal()
-        self.end_offset = max(self.end_offset, base_offset)
+        ended, self.end_offset = self.end_offset, max(self.end_offset, base_offset)
         self._snapshots.write(self.end_offset, self.producers)
         self._create(self.end_offset)
-        note_lost_end(self.segments[-2])
+        note_gap(self.segments[-2], ended)
         self.active_since_ms = now_ms
 
     def _roll_before_all_goes(self, now_ms: int) -> None:

@@ -42,10 +42,12 @@ def note_missing(segments: SegmentList, found: Mapping[int, os.stat_result], out
         LOG.error("%s; %s", damage, outlook)
 
 
-def note_lost_end(segment: Segment) -> None:
-    """Once another follows a segment of which the end is gone: later starts miss it as well, until a person goes on without it."""
+def note_gap(segment: Segment, ended: int) -> None:
+    """Once another follows a segment at a later offset than that at which it ended: whether its end is gone, as later starts are to say
+    until a person goes on without it, or a leader has compacted away what lay between, as no crash is to be blamed for.
+    """
     due = segment.ground.followed_at(segment.size, segment.below)
-    if due < segment.below:
+    if min(due, ended) < segment.below:
         note(segment.directory, [row_of(segment.path, due)])
 
 

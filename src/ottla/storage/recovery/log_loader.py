@@ -9,7 +9,8 @@ at every CRC, and each batch is told to index, epochs and producers, in this ord
 
 Cut is what a crash left half written: the end of the last segment, above the recovery point. Everything else that is
 damaged stays, out of service, with what is whole behind it: a loss of power may keep later bytes than those it takes. A copy of a
-leader's log is cut there once it follows, and has the rest from its leader (`torn_at`). After a clean stop only headers from the
+leader's log is cut there once it follows, and has the rest from its leader (`torn_at`). Where offsets are missing behind a segment that is as it was
+when its successor was noted, they were compacted away: to cut there would throw away what was acknowledged. After a clean stop only headers from the
 last index entry on are read.
 """
 
@@ -204,8 +205,9 @@ def recover_from(found: SegmentList, number: int, loader: LogLoader) -> tuple[in
         last = each + 1 == len(found.segments)
         if each > number and loader.producers is not None:
             loader.producers.begin(found.segments[each])
-        if each > number and end < found.segments[each].base_offset:
-            loader.note_torn(end)  # or compacted away, which makes no difference to a copy
+        if each > number and end < found.segments[each].base_offset and not found.is_known_to_end(each - 1):
+            loader.note_torn(end)
+            found.leave_unnoted(each - 1)
         end, recovery = loader.load_segment(found.segments[each], last=last)
         if not last:
             try:

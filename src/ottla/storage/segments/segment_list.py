@@ -71,6 +71,16 @@ class SegmentList:
             self.bases[first:stop] = [segment.base_offset]
         return replaced
 
+    def is_known_to_end(self, number: int) -> bool:
+        """Whether it was noted of a segment as it is, which is not the last, that the next follows it, so that offsets between the two were compacted away."""
+        segment = self.segments[number]
+        return not segment.ground.gone and all(each is not segment for each in self.unnoted)
+
+    def leave_unnoted(self, number: int) -> None:
+        """Have no flush note what follows a segment that a crash has torn: later starts are to see it, too."""
+        torn = self.segments[number]
+        self.unnoted = deque(each for each in self.unnoted if each is not torn)
+
     def number_of(self, offset: int) -> int:
         """Which segment holds `offset`; the first, where it lies before all of them."""
         return max(bisect_right(self.bases, offset) - 1, 0)
