@@ -30,8 +30,8 @@ from ottla.errors import OttlaError
 PLACE = TopicPartition("t", 0)
 SECONDS = 180.0
 """For whatever is asked of a cluster of which a node may be away."""
-HOURS_MS = "86400000"
-"""Who is away for longer than marks of deletion stay may never see them, as with Kafka: no node is."""
+DAY_MS = "86400000"
+"""Who is away for longer than marks of deletion stay may never see them, as with Kafka: no node is, where there are any."""
 Value = bytes | None
 
 
@@ -40,6 +40,8 @@ class Drawn(NamedTuple):
 
     nodes: int
     keys: int
+    deletes: bool
+    """Whether some values are marks of deletion."""
     settings: dict[str, Any]
     configs: dict[str, str]
     compression: str
@@ -53,16 +55,16 @@ class Table(Struct):
     aborted: set[bytes] = field(default_factory=set)
     written: int = 0
 
-    def values(self, chance: random.Random, keys: int, most: int) -> Iterator[tuple[bytes, Value]]:
-        """Keys with values that nobody else has; one of ten is a mark of deletion."""
+    def values(self, chance: random.Random, drawn: Drawn, most: int) -> Iterator[tuple[bytes, Value]]:
+        """Keys with values that nobody else has; one of ten may be a mark of deletion."""
         for _ in range(chance.randint(1, most)):
             self.written += 1
             value = b"%d " % self.written * chance.choice([1, 30, 3000])
-            yield b"k%d" % chance.randrange(keys), None if chance.random() < 0.1 else value
+            yield b"k%d" % chance.randrange(drawn.keys), None if drawn.deletes and chance.random() < 0.1 else value
 
 
 def draw(chance: random.Random) -> Drawn:
-    nodes = chance.choice([1, 3, 3])
+    nodes, deletes = chance.choice([1, 3, 3, 3]), chance.random() < 0.3
     settings = {
         "log_cleaner_backoff_ms": chance.choice([20, 100, 400]),
         "log_index_interval_bytes": chance.choice([100, 4096]),
@@ -73,10 +75,16 @@ def draw(chance: random.Random) -> Drawn:
         "retention.ms": "-1",
         "segment.ms": chance.choice(["100", "400", "1500"]),
         "min.cleanable.dirty.ratio": "0.01",
-        "delete.retention.ms": HOURS_MS,
+        "delete.retention.ms": DAY_MS if deletes else "0",
     }
     return Drawn(
-        nodes, chance.choice([3, 40, 400]), settings, configs, chance.choice(["none", "lz4"]), chance.uniform(10, 30)
+        nodes,
+        chance.choice([3, 40, 400]),
+        deletes,
+        settings,
+        configs,
+        chance.choice(["none", "lz4"]),
+        chance.uniform(15, 35),
     )
 
 
@@ -93,7 +101,7 @@ def write(cluster: Cluster, drawn: Drawn, chance: random.Random, table: Table) -
 
 
 def write_plainly(producer: Producer, drawn: Drawn, chance: random.Random, table: Table) -> None:
-    records = list(table.values(chance, drawn.keys, 60))
+    records = list(table.values(chance, drawn, 60))
     for future in [producer.send("t", value, key=key, partition=0) for key, value in records]:
         future.result(SECONDS)
     table.last.update(records)
@@ -101,7 +109,7 @@ def write_plainly(producer: Producer, drawn: Drawn, chance: random.Random, table
 
 def write_at_once(producer: Producer, drawn: Drawn, chance: random.Random, table: Table) -> None:
     """In a transaction; a third are aborted."""
-    records = list(table.values(chance, drawn.keys, 30))
+    records = list(table.values(chance, drawn, 30))
     producer.begin_transaction()
     for key, value in records:
         producer.send("t", value, key=key, partition=0)
@@ -120,7 +128,7 @@ def nodes_that_end(cluster: Cluster, chance: random.Random) -> Iterator[None]:
     over = threading.Event()
 
     def go_on() -> None:
-        while not over.wait(chance.uniform(0.1, 4)):
+        while not over.wait(chance.uniform(0.1, 2.5)):
             node = chance.choice(cluster.nodes)
             end(cluster, node, chance)
             cluster.start(node)
@@ -135,7 +143,7 @@ def nodes_that_end(cluster: Cluster, chance: random.Random) -> Iterator[None]:
 
 
 def end(cluster: Cluster, node: int, chance: random.Random) -> None:
-    (cluster.kill if chance.random() < 0.6 else cluster.stop)(node)
+    (cluster.kill if chance.random() < 0.7 else cluster.stop)(node)
 
 
 def faults(cluster: Cluster, table: Table) -> Iterator[str]:
@@ -172,8 +180,7 @@ def history(folder: Path, chance: random.Random) -> tuple[Drawn, Table, list[str
             with nodes_that_end(cluster, random.Random(chance.random())):
                 write(cluster, drawn, chance, table)
             said += faults(cluster, table)
-            for node in cluster.nodes:
-                end(cluster, node, chance)
+            cluster.kill(*cluster.nodes)
             cluster.start(*cluster.nodes)
             said += faults(cluster, table)
     except OttlaError as error:
@@ -191,7 +198,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as folder:
             drawn, table, said = history(Path(folder, "cluster"), random.Random(seed))
         wrong += bool(said)
-        print(f"{seed} {drawn}, {table.written} records: {'; '.join(said) or 'whole'}", flush=True)
+        print(
+            f"{seed} {drawn.nodes} nodes, {drawn.keys} keys, segments of {drawn.configs['segment.ms']} ms, {table.written} records: {'; '.join(said) or 'whole'}",
+            flush=True,
+        )
     return 1 if wrong else 0
 
 

@@ -89,6 +89,22 @@ def test_readers_of_committed_records_are_told_of_what_is_still_there(log: Log) 
     assert again.read_committed(0, 1 << 20)[1] == aborted
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_list_of_aborted_transactions_is_sound_though_their_records_are_gone(
+    log: Log, clean: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    send(log, 7, 0, (b"a", b"bad"))
+    end(log, 7, ControlType.ABORT)
+    send(log, 7, 1, (b"a", b"good"))
+    end(log, 7, ControlType.COMMIT)
+    roll(log)
+    compact(log)
+    assert control_offsets(log) == [1, 3]
+    again = open_log(log.directory, COMPACT, clean=clean, recovery_point=log.end_offset)
+    assert [each.first_offset for each in again.aborted(0, 0, log.end_offset)] == [0]
+    assert caplog.messages == []
+
+
 def test_an_open_transaction_is_not_touched(log: Log) -> None:
     put(log, (b"a", b"1"))
     roll(log)

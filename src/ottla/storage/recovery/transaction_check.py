@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError
+from ottla.records.control import ControlType
 from ottla.storage.batches.sound_walk import Found, Unsound
 from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
@@ -115,12 +116,32 @@ def bears_out(segments: Sequence[Segment], found: Replayed, indexed: list[Aborte
     def fits(each: AbortedTransaction) -> bool:
         same = ended.get((each.producer_id, each.last_offset))
         if same is None:
-            return is_lost(segments, each.last_offset)
+            return is_lost(segments, each.last_offset) or was_cleaned(segments, each)
         if same.first_offset == each.first_offset:
             return each.last_stable_offset <= same.last_stable_offset
         return (each.producer_id, each.first_offset) in found.unsure or is_lost(segments, each.first_offset)
 
     return ended.keys() <= {(each.producer_id, each.last_offset) for each in indexed} and all(map(fits, indexed))
+
+
+def was_cleaned(segments: Sequence[Segment], aborted: AbortedTransaction) -> bool:
+    """Whether compaction has taken all records of an aborted transaction, and left the marker, which stays for `delete.retention.ms`."""
+    for segment in segments_from(segments, aborted.first_offset):
+        for found in headers(segment, aborted.first_offset):
+            header = found.header
+            if header.base_offset > aborted.last_offset:
+                return False
+            if header.producer_id == aborted.producer_id and (header.is_transactional or header.is_control):
+                return header.base_offset == aborted.last_offset and is_abort(segment, found)
+    return False
+
+
+def is_abort(segment: Segment, found: Found) -> bool:
+    """Whether a batch is the marker of an abort, and whole."""
+    if not found.header.is_control or not is_readable(segment, *found):
+        return False
+    marker = marker_at(segment, *found)
+    return marker is not None and marker.type == ControlType.ABORT
 
 
 def is_lost(segments: Sequence[Segment], offset: int) -> bool:
