@@ -180,7 +180,8 @@ def history(folder: Path, chance: random.Random) -> tuple[Drawn, Table, list[str
             with nodes_that_end(cluster, random.Random(chance.random())):
                 write(cluster, drawn, chance, table)
             said += faults(cluster, table)
-            cluster.kill(*cluster.nodes)
+            for node in cluster.nodes:
+                end(cluster, node, chance)
             cluster.start(*cluster.nodes)
             said += faults(cluster, table)
     except OttlaError as error:

@@ -197,3 +197,22 @@ def test_batches_that_are_whole_are_not_cut_off_as_a_torn_tail(tmp_path: Path) -
     with pytest.raises(DamagedLogError, match=r"seek to offset 2"):
         again.read(1, 1 << 20)
     assert again.read(2, 1 << 20) is not None
+
+
+@pytest.mark.behaviour("B2")
+def test_a_transaction_whose_end_was_in_a_segment_that_is_gone_from_the_end_is_not_taken_for_committed(
+    tmp_path: Path,
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"before")
+    send(log, A, 0, transactional=True)
+    log.roll(NOW)
+    end(log, A, commit=False)
+    log.close()
+    log.segments[-1].path.unlink()
+    log = open_log(tmp_path / "t-0", clean=True, recovery_point=log.end_offset)
+    piece, none = log.read_committed(0, 1 << 20)
+    assert piece is not None
+    assert (piece.size, none) == (log.segments[0].position_of(1), [])
+    with pytest.raises(DamagedLogError, match="whether the transaction of producer 1 from offset 1 on was committed"):
+        log.read_committed(1, 1 << 20)

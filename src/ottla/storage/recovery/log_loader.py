@@ -30,6 +30,7 @@ from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.recovery.producer_recovery import ProducerRecovery
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import SegmentList
+from ottla.storage.segments.succession import was_followed
 
 LOG = logging.getLogger(__name__)
 
@@ -102,7 +103,11 @@ class LogLoader(Struct):
         segment.size = size
         if last and end < self.point:
             missing = Unsound(size, 0, end, self.point, lost_end(end, self.point), at_end=True)
-            LOG.error("%s", segment.ground.add_damage(missing))
+            damage = segment.ground.add_damage(missing)
+            LOG.error("%s", damage)
+            if was_followed(segment.path):  # Whatever ended behind it is in no index of its own.
+                segment.ground.gone = [damage]
+                segment.transactions.doubt()
             self._lose(segment, missing)
             end = self.point
         if self.producers is not None:

@@ -218,6 +218,12 @@ def is_of(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
     return row.inode == inode or (follower is not None and follower.mtime_ms != row.mtime_ms)
 
 
+def was_followed(path: Path) -> bool:
+    """Whether it is noted of a segment, as its file or a copy of it is now, that another followed it."""
+    row = read(path.parent).get(int(path.name[:20]))
+    return row is not None and (row.size_bytes, row.mtime_ms) == identity(os.stat(path))[:2]
+
+
 def is_cut(row: Row, next_offset: int, found: Mapping[int, os.stat_result], rows: Mapping[int, Row]) -> bool:
     """Whether the file that a row tells of has become shorter in its place.
 
