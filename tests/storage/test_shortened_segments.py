@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ottla.records.batch import iter_headers
+from ottla.settings_class import changed
 from ottla.storage import repair
 from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.inspection.directory_check import find
@@ -16,8 +18,8 @@ from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.gaps import holes
 from ottla.storage.segments.succession import Row, note
-from tests.storage.batches import NOW, append, batch, sized
-from tests.storage.compacting import compact, put
+from tests.storage.batches import NOW, append, batch, open_log, sized
+from tests.storage.compacting import COMPACT, compact, put, roll
 from tests.storage.lost_files import SMALL, cut, filled, lose, opened
 from tests.storage.producing import end, send
 
@@ -219,3 +221,23 @@ def test_a_torn_last_segment_is_no_hole(tmp_path: Path) -> None:
     assert not list(holes(log.directory))
     log = Log.open(log.directory, SMALL, now_ms=NOW)
     assert (log.end_offset, [segment.ground.damages for segment in log.segments]) == (8, [[]] * 5)
+
+
+@pytest.mark.behaviour("B2")
+def test_offsets_that_were_compacted_away_before_what_was_cut_lead_to_what_is_told_of_that(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", changed(COMPACT, index_interval_bytes=1, segment_bytes=500))
+    for key in (b"first", b"again", b"again", b"last", b"again"):
+        put(log, (key, bytes(50)))
+        if key == b"last":
+            roll(log)
+    roll(log)
+    compact(log)
+    log.close()
+    path = log.segments[0].path
+    positions = [(position, header.base_offset) for position, header in iter_headers(path.read_bytes())]
+    assert [offset for _, offset in positions] == [0, 3]
+    os.truncate(path, positions[1][0] + 70)
+    log = open_log(log.directory, log.config, clean=True, recovery_point=log.end_offset)
+    for offset in (1, 2, 3):
+        with pytest.raises(DamagedLogError, match="seek to offset 4 to go on"):
+            log.read(offset, 1000)

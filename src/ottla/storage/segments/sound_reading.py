@@ -54,6 +54,9 @@ def looked_at(segment: Segment, offset: int, max_bytes: int) -> tuple[Stretch, i
             start = nearest(segment, offset)
             if start[0] >= extent:
                 return None
+            for each in ground.damages:  # behind offsets that were compacted away, or are taken for it
+                if each.position == start[0] and each.size_bytes:
+                    raise DamagedLogError(each)
         else:
             entry = segment.entry_before(offset)[1]
             near = entry if stretch.start <= entry < stretch.stop else stretch.start
