@@ -18,6 +18,8 @@ from tests.storage.compacting import COMPACT, compact, kept, keyed, put, roll
 from tests.storage.test_inspection import faults
 
 DAY_MS = 86_400_000
+LAST_OFFSET = 18
+"""Where it is in a row of a transaction index, of 8 bytes."""
 
 
 @pytest.fixture
@@ -103,6 +105,23 @@ def test_a_list_of_aborted_transactions_is_sound_though_their_records_are_gone(
     again = open_log(log.directory, COMPACT, clean=clean, recovery_point=log.end_offset)
     assert [each.first_offset for each in again.aborted(0, 0, log.end_offset)] == [0]
     assert caplog.messages == []
+
+
+@pytest.mark.behaviour("B2")
+def test_a_list_in_which_an_aborted_transaction_ends_further_on_hides_nothing(log: Log) -> None:
+    send(log, 7, 0, (b"a", b"bad"))
+    end(log, 7, ControlType.ABORT)
+    send(log, 7, 1, (b"a", b"good"))
+    end(log, 7, ControlType.COMMIT)
+    roll(log)
+    compact(log)
+    log.close()
+    path = log.segments[0].beside(".txnindex")
+    row = bytearray(path.read_bytes())
+    row[LAST_OFFSET + 1] ^= 1
+    path.write_bytes(row)
+    again = open_log(log.directory, COMPACT, clean=True, recovery_point=log.end_offset)
+    assert again.read_committed(0, 1 << 20)[1] == []
 
 
 def test_an_open_transaction_is_not_touched(log: Log) -> None:

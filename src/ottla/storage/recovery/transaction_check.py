@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError
+from ottla.model import INT64_MAX
 from ottla.records.control import ControlType
 from ottla.storage.batches.sound_walk import Found, Unsound
 from ottla.storage.indexes.transaction_index import TransactionIndex
@@ -77,7 +78,19 @@ def true_rows(
     if by_headers.rows == indexed:
         return indexed
     found = aborted_in(directory, segments, number, now_ms, surely)
-    return indexed if indexed is not None and bears_out(segments, found, indexed) else found.rows
+    if indexed is None or any(each.last_offset >= end_of(directory, segments, number) for each in indexed):
+        return found.rows
+    return indexed if bears_out(segments, found, indexed) else found.rows
+
+
+def end_of(directory: Path, segments: Sequence[Segment], number: int) -> int:
+    """An offset that nothing in a segment reaches, be it damaged or lost: transactions that its index has ended before."""
+    segment = segments[number]
+    if segment.below < INT64_MAX:
+        return segment.below
+    last = max((found.header.next_offset for found in headers(segment, segment.base_offset)), default=0)
+    damaged = [each.next_offset for each in segment.ground.damages]
+    return max([last, *damaged, *(each.next_offset for each in read_lost(directory))])
 
 
 class Replayed(NamedTuple):
