@@ -20,9 +20,8 @@ def test_what_a_snapshot_says_is_done_at_once(tmp_path: Path) -> None:
     often: dict[str, Any] = {"metadata_log_max_snapshot_interval_ms": 200, "metadata_max_retention_bytes": 0}
     seldom: dict[str, Any] = {"broker_session_timeout_ms": 600_000, "replica_lag_time_max_ms": 600_000}
     with Cluster(data_dir=tmp_path, **often, **seldom) as cluster:
-        with Admin(
-            cluster.client_settings(), request_timeout_ms=5_000
-        ) as admin:  # the one that stands still may be asked
+        # The one that stands still may be asked.
+        with Admin(cluster.client_settings(), request_timeout_ms=5_000) as admin:
             decides = admin.describe_metadata_quorum().leader_id
             stopped = next(node for node in cluster.nodes if node != decides)
             others = [node for node in cluster.nodes if node != stopped]

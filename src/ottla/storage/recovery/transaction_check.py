@@ -78,9 +78,11 @@ def true_rows(
     if by_headers.rows == indexed:
         return indexed
     found = aborted_in(directory, segments, number, now_ms, surely)
-    if indexed is None or any(each.last_offset >= end_of(directory, segments, number) for each in indexed):
+    if indexed is None:
         return found.rows
-    return indexed if bears_out(segments, found, indexed) else found.rows
+    end = end_of(directory, segments, number)
+    believed = all(each.last_offset < end for each in indexed) and bears_out(segments, found, indexed)
+    return indexed if believed else found.rows
 
 
 def end_of(directory: Path, segments: Sequence[Segment], number: int) -> int:

@@ -211,17 +211,21 @@ def is_of(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
     That has the time of the last of those it was made of, and another inode. A copy of the directory has other inodes too: there the times
     must tell the two apart.
     """
-    size_bytes, mtime_ms, inode = identity(status)
-    if (row.size_bytes, row.mtime_ms) != (size_bytes, mtime_ms):
+    if not is_as_noted(row, status):
         return False
     follower = rows.get(row.next_offset)
-    return row.inode == inode or (follower is not None and follower.mtime_ms != row.mtime_ms)
+    return row.inode == status.st_ino or (follower is not None and follower.mtime_ms != row.mtime_ms)
 
 
 def was_followed(path: Path) -> bool:
     """Whether it is noted of a segment, as its file or a copy of it is now, that another followed it."""
     row = read(path.parent).get(int(path.name[:20]))
-    return row is not None and (row.size_bytes, row.mtime_ms) == identity(os.stat(path))[:2]
+    return row is not None and is_as_noted(row, os.stat(path))
+
+
+def is_as_noted(row: Row, status: os.stat_result) -> bool:
+    """Whether a file has the size and the time of a row, as its copy has, too."""
+    return (row.size_bytes, row.mtime_ms) == identity(status)[:2]
 
 
 def is_cut(row: Row, next_offset: int, found: Mapping[int, os.stat_result], rows: Mapping[int, Row]) -> bool:
