@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -80,6 +81,8 @@ def kafka_python(address: str, source: str, target: str, group: str) -> None:
         max_poll_interval_ms=PATIENCE * 1000,
         max_poll_records=BATCH,
     )
+    # Now and then it is told who coordinates its transactions, says nothing more to anybody, and waits for ever (3.0.12).
+    signal.alarm(PATIENCE)
     learn(consumer, source)
     producer.init_transactions()
     numbers = count(1)
@@ -87,6 +90,7 @@ def kafka_python(address: str, source: str, target: str, group: str) -> None:
         polled = consumer.poll(50)
         if not polled:
             continue
+        signal.alarm(PATIENCE)
         producer.begin_transaction()
         for partition, records in polled.items():
             for each in records:

@@ -341,9 +341,9 @@ def test_what_was_begun_under_another_coordinator_ends_by_the_calendar_or_by_how
     # Another machine's clock began at another time, and its calendar may have been set back.
     play(
         """
-        time clock=7000 now=5061000 → reply 0 aborted, 0 forgotten
+        time clock=37001 now=5061000 → reply 0 aborted, 0 forgotten
 
-        time clock=7000 now=5061001
+        time clock=37001 now=5061001
         record PrepareAbort 1/1 [0]
         reply 1 aborted, 0 forgotten
         """,
@@ -356,6 +356,28 @@ def test_what_was_begun_under_another_coordinator_ends_by_the_calendar_or_by_how
         time clock=67001 now=1000
         record PrepareAbort 1/1 [0]
         reply 1 aborted, 0 forgotten
+        """,
+        read_again(begun, 7.0),
+    )
+
+
+def test_nobody_is_given_up_by_a_calendar_that_is_ahead_before_half_a_minute_is_over() -> None:
+    begun = play("""
+        init
+        record Empty 1/0 []
+        reply 1/0
+
+        add to=0
+        record Ongoing 1/0 [0]
+        reply ok
+    """)
+    play(
+        """
+        time clock=37000 now=9999000 → reply 0 aborted, 0 forgotten
+
+        commit now=9999000
+        record PrepareCommit 1/0 [0]
+        reply 1/0
         """,
         read_again(begun, 7.0),
     )

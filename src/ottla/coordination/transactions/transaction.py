@@ -12,6 +12,8 @@ NO_EPOCH = -1
 MAX_EPOCH = 32_767
 EXHAUSTED = MAX_EPOCH - 1
 """The last epoch that a producer is given; one more is kept for fencing it."""
+GRACE_S = 30.0
+"""So long a producer has to end what it began under another coordinator, whose calendar may have been wrong."""
 V2 = 2
 """`transaction.version` from which on each transaction has an epoch of its own (KIP-890)."""
 
@@ -51,13 +53,16 @@ class Transaction(Struct, frozen=True, kw_only=True):
         """Whether it has been under way for longer than its producer asked for.
 
         A calendar that is put right meanwhile makes no difference. Of what another process began nothing but the calendar's
-        time is told; it has been under way since `known_at` at the least, whatever the calendar says.
+        time is told, and the two calendars may be hours apart: nobody is given up by it whom this coordinator has not known
+        for GRACE_S. It has been under way since `known_at` at the least, whatever the calendar says.
         """
         if self.state != TransactionState.ONGOING:
             return False
         if self.begun_at is not None:
             return (now - self.begun_at) * 1000 > self.timeout_ms
-        return wall_ms - self.started_ms > self.timeout_ms or (now - known_at) * 1000 > self.timeout_ms
+        known_s = now - known_at
+        by_calendar = known_s > GRACE_S and wall_ms - self.started_ms > self.timeout_ms
+        return by_calendar or known_s * 1000 > self.timeout_ms
 
     def has_expired(self, wall_ms: int, expiration_ms: int) -> bool:
         """Whether nobody used the id for so long that it is forgotten."""
