@@ -5,7 +5,7 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo demo-cluster test test-newest interop pictures kills histories damages cleanings mutants wheels bench docs lint lock settings clean
+.PHONY: help install java demo demo-cluster test test-newest interop pictures kills histories damages cleanings mutants wheels bench docs lint types house lock settings clean
 
 help: ## this list
 	@echo 'make …'
@@ -74,8 +74,14 @@ docs: install ## the documentation as a site in out/site
 lint: install ## style, types, the arrows between the parts; whether the tree, its site and a wheel can be built
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+	@$(MAKE) --no-print-directory --jobs 2 types house
+
+# Two that have a core each: the first takes one for a minute or two.
+types: install
+	@.venv/bin/mypy
+
+house: install
 	@$(IN) -m pytest --house -m house --numprocesses auto --maxprocesses 4 --dist loadgroup tests/repository tests/pipelines/test_new_connector.py
 
 lock: install ## constraints.txt anew, from what is in .venv
