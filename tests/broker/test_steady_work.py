@@ -18,10 +18,9 @@ from ottla.broker.embedded import Broker
 ROUNDS = 20
 BLOCKS_A_ROUND = 100
 """Of memory: fewer than a round has requests."""
-WINDOW_MS = 3_600_000
-"""None of the clients' metrics ends meanwhile, of which each number keeps two marks: on a slow machine one would."""
-REMEMBERED = {"UUID", "Timer"}
-"""Ids are kept by the reader of requests, alarms that were cancelled until there are a hundred."""
+REMEMBERED = {"UUID", "Timer", "Mark"}
+"""Ids are kept by the reader of requests, alarms that were cancelled until there are a hundred, and where a number stood at the ends of
+the last two windows by each metric of a client: on a slow machine one ends meanwhile."""
 
 
 class Work:
@@ -29,11 +28,9 @@ class Work:
 
     def __init__(self, servers: str, undo: ExitStack) -> None:
         self.servers = servers
-        self.admin = undo.enter_context(Admin(bootstrap_servers=servers, metrics_sample_window_ms=WINDOW_MS))
-        self.producer = undo.enter_context(Producer(bootstrap_servers=servers, metrics_sample_window_ms=WINDOW_MS))
-        self.transactional = undo.enter_context(
-            Producer(bootstrap_servers=servers, transactional_id="tx", metrics_sample_window_ms=WINDOW_MS)
-        )
+        self.admin = undo.enter_context(Admin(bootstrap_servers=servers))
+        self.producer = undo.enter_context(Producer(bootstrap_servers=servers))
+        self.transactional = undo.enter_context(Producer(bootstrap_servers=servers, transactional_id="tx"))
         self.transactional.init_transactions()
 
     def once(self) -> None:
