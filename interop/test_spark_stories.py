@@ -19,6 +19,7 @@ def test_a_story_without_spark(apache_kafka: str, story: Callable[[Query], None]
     story(Query(apache_kafka, topic_by_row=topic_by_row))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LARGE)
 def test_no_row_is_missing_or_twice_in_larger_worlds(name: str) -> None:
     assert explore(LARGE[name]).fault is None
