@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from ottla.broker.embedded import Broker
-from ottla.broker.requests.admission import Admission, affordable_connections
+from ottla.broker.requests.admission import Admission, affordable_connections, what_to_raise
 from ottla.broker.settings.connection_limits import read_overrides
 from ottla.errors import ConfigError
 from ottla.protocol.messages.metadata import MetadataRequest
@@ -41,9 +41,10 @@ def test_descriptors_are_left_for_files(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 4096))
     assert affordable_connections(2**31 - 1) == 896
     assert affordable_connections(10) == 10
+    assert what_to_raise() == "raise max.connections, or the limit of open files (ulimit -n), which is 1024"
 
 
-def test_beyond_the_limit_newcomers_wait_until_somebody_goes() -> None:
+def test_beyond_the_limit_newcomers_wait_until_somebody_goes(caplog: pytest.LogCaptureFixture) -> None:
     with Broker(max_connections=2) as broker:
         first, second = Wire(broker.bootstrap_servers), Wire(broker.bootstrap_servers)
         first.ask(MetadataRequest([]), 1)
@@ -58,6 +59,7 @@ def test_beyond_the_limit_newcomers_wait_until_somebody_goes() -> None:
             first.socket.close()
             assert third.receive(MetadataRequest([]), 1)[1].topics == []
         second.socket.close()
+    assert "there are as many connections as may be; for more, raise max.connections" in caplog.text
 
 
 def test_one_connection_too_many_from_an_address_is_closed_and_the_others_stay() -> None:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Hashable, Mapping
 
 from ottla.broker.gate import Gate
-from ottla.broker.requests.admission import Admission
+from ottla.broker.requests.admission import Admission, what_to_raise
 from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.reading import plain_address
 from ottla.broker.throttle import Throttle
@@ -61,7 +61,7 @@ class Connections:
             log.info("closing the connection from %s: its address has %d, as many as it may", connection, most)
             selector.close(channel_id)
         if selector.full and not self._full:
-            log.warning("newcomers wait: there are %d connections, as many as may be", len(self.by_channel))
+            log.warning("newcomers wait: there are as many connections as may be; for more, %s", what_to_raise())
         self._full = selector.full
 
     def hang_up(self, connection: Connection, reason: str) -> None:

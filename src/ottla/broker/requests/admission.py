@@ -47,3 +47,10 @@ def affordable_connections(wanted: int) -> int:
     if limit == resource.RLIM_INFINITY:
         return wanted
     return min(wanted, max(limit - max(LEAST_RESERVE, limit // RESERVED_PART), 1))
+
+
+def what_to_raise() -> str:
+    """What lets more connections in."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = "" if limit == resource.RLIM_INFINITY else f", or the limit of open files (ulimit -n), which is {limit}"
+    return f"raise max.connections{files}"
