@@ -21,6 +21,8 @@ BLOCKS_A_ROUND = 100
 REMEMBERED = {"UUID", "Timer", "Mark"}
 """Ids are kept by the reader of requests, alarms that were cancelled until there are a hundred, and where a number stood at the ends of
 the last two windows by each metric of a client: on a slow machine one ends meanwhile."""
+MARKS = 3
+"""That a metric keeps at most: of where it stood at first, or at the end of a window."""
 
 
 class Work:
@@ -73,8 +75,10 @@ def test_what_is_done_over_and_over_leaves_nothing_behind(work: Work) -> None:
     before, files, blocks = kinds(), open_files(), sys.getallocatedblocks()
     for _ in range(ROUNDS):
         work.once()
-    more = kinds() - before
+    after = kinds()
+    more = after - before
     more["tuple"] -= more["Timer"]  # in which they wait
     assert {kind: count for kind, count in more.items() if count >= ROUNDS and kind not in REMEMBERED} == {}
+    assert after["Mark"] <= MARKS * after["Sensor"]
     assert sys.getallocatedblocks() - blocks < BLOCKS_A_ROUND * ROUNDS
     assert open_files() - files < ROUNDS
