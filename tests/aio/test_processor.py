@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ import pytest
 import ottla
 from ottla import ConsumerRecord
 from ottla.aio import Consumer, Processor, Producer
+from ottla.client.process import processor_face
+from ottla.clock import ManualClock
 from tests.aio.conftest import play
 from tests.client.conftest import NewTopicName, fresh_name
 from tests.client.conftest import admin as admin
@@ -35,7 +38,13 @@ def target(new_topic: NewTopicName) -> str:
 
 @asynccontextmanager
 async def made(
-    servers: str, source: str, function: Any, *, session_timeout_ms: int = 45_000, **how: Any
+    servers: str,
+    source: str,
+    function: Any,
+    *,
+    session_timeout_ms: int = 45_000,
+    make: type[Producer] = Producer,
+    **how: Any,
 ) -> AsyncIterator[Processor]:
     """A processor that nobody runs yet, and its clients."""
     transactional_id = fresh_name() if how.get("exactly_once", True) else None
@@ -49,7 +58,7 @@ async def made(
     }
     async with (
         Consumer(bootstrap_servers=servers, **reads) as consumer,
-        Producer(bootstrap_servers=servers, transactional_id=transactional_id) as producer,
+        make(bootstrap_servers=servers, transactional_id=transactional_id) as producer,
     ):
         yield Processor(consumer, producer, function, **{"topics": [source], "commit_interval_ms": 5, **how})
 
@@ -208,6 +217,59 @@ def test_what_one_has_read_counts_before_another_takes_its_partitions(
             assert values_of(servers, target) == []
             second = asyncio.ensure_future(two.run())
             await until(lambda: len(values_of(servers, target)) == 20, second)
+            one.stop()
+            two.stop()
+            await asyncio.gather(first, second)
+
+    play(story)
+    assert len(seen) == len(values_of(servers, target)) == 20
+
+
+class Held(Producer):
+    """One whose commits begin, and go no further until they may."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.begun, self.may = Held.of_all = asyncio.Queue(), asyncio.Event()
+
+    of_all: tuple[asyncio.Queue[str], asyncio.Event]
+
+    async def commit_transaction(self, timeout: float | None = None) -> None:
+        self.begun.put_nowait("commit")
+        await self.may.wait()
+        await super().commit_transaction(timeout)
+
+
+def test_what_is_due_while_a_rebalance_has_it_committed_is_committed_once(
+    servers: str, new_topic: NewTopicName, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coroutine of the listener outlives the poll it began in: the processor is not to commit beside it."""
+    source, clock = new_topic(2), ManualClock()
+    monkeypatch.setattr(processor_face, "time", SimpleNamespace(monotonic=clock.monotonic))
+    with ottla.Producer(bootstrap_servers=servers) as producer:
+        for number in range(20):
+            producer.send(source, b"%d" % number, partition=number % 2)
+    seen: list[bytes] = []
+
+    def noted(record: ConsumerRecord) -> bytes:
+        seen.append(record.value or b"")
+        return seen[-1]
+
+    async def story() -> None:
+        how: dict[str, Any] = {"to": target, "commit_interval_ms": 20}
+        async with made(servers, source, noted, make=Held, **how) as one, made(servers, source, noted, **how) as two:
+            first = asyncio.ensure_future(one.run())
+            await until(lambda: len(seen) == 20, first)
+            second = asyncio.ensure_future(two.run())
+            begun, may = Held.of_all
+            await begun.get()
+            clock.advance(1)
+            beside = asyncio.ensure_future(begun.get())
+            await asyncio.wait([beside], timeout=0.2)
+            beside.cancel()
+            may.set()
+            await until(lambda: len(values_of(servers, target)) == 20, first)
+            assert beside.cancelled()
             one.stop()
             two.stop()
             await asyncio.gather(first, second)

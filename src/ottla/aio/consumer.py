@@ -79,7 +79,7 @@ class Consumer(ConsumerFace[K, V]):
         """Share these topics with the other members of the group; partitions come with the next calls of `poll`.
 
         The listener's methods may be coroutines: the rebalance waits until they have ended, even when the `poll` they
-        began in was cancelled, and meanwhile nothing is handed out.
+        began in was cancelled or is over, and meanwhile nothing is handed out.
         """
         with self._core.open():
             heard = listener_of(listener, (on_assigned, on_revoked, on_lost))

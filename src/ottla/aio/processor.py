@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from typing import Any, TypeVar
 
@@ -36,6 +37,8 @@ class Processor(ProcessorFace):
     def __init__(self, consumer: Consumer[Any, Any], producer: Producer, function: Function, **settings: Any) -> None:
         super().__init__(consumer, producer, function, **settings)
         self._alone = asyncio.Lock()
+        self._listening: asyncio.Future[None] | None = None
+        """What was heard of a rebalance, and is under way or done; it outlives a poll whose time is up."""
 
     async def run(self) -> None:
         """Until `stop`, or until the task is cancelled.
@@ -44,7 +47,7 @@ class Processor(ProcessorFace):
         """
         self._consumer.subscribe(self.settings.topics, self)
         try:
-            await perform(self._loop.run())
+            await perform(self._loop.run(), self._made)
         except BaseException:
             async with self._alone:  # a listener's coroutine outlives the poll that it began in
                 await perform(self._loop.give_up())
@@ -52,24 +55,44 @@ class Processor(ProcessorFace):
         finally:
             self._over = True
 
-    async def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Awaitable[None]:
         """All that was read of them has been processed: it counts before another member goes on."""
-        async with self._alone:
-            await perform(self._loop.finish())
+        return self._listen(self._loop.finish())
 
-    async def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
+    def on_partitions_lost(self, partitions: list[TopicPartition]) -> Awaitable[None]:
         """Another member may be at them already: what is under way is to come to nothing."""
+        return self._listen(self._loop.lose(partitions))
+
+    def _listen(self, calls: Calls[None]) -> Awaitable[None]:
+        self._listening = asyncio.ensure_future(self._perform_alone(calls))
+        return self._listening
+
+    async def _perform_alone(self, calls: Calls[None]) -> None:
         async with self._alone:
-            await perform(self._loop.lose(partitions))
+            await perform(calls)
+
+    async def _made(self, call: Call) -> Any:
+        """As `made`, and no sooner than what was heard meanwhile is done: two would end one transaction."""
+        try:
+            return await made(call)
+        finally:
+            if self._listening is not None and not self._listening.done():
+                await asyncio.wait([self._listening])
 
 
-async def perform(calls: Calls[T]) -> T:
+async def made(call: Call) -> Any:
+    """What a call comes to."""
+    outcome = call()
+    return await outcome if isawaitable(outcome) else outcome
+
+
+async def perform(calls: Calls[T], how: Callable[[Call], Awaitable[Any]] = made) -> T:
     """Make all calls, one after the other, and await what is to be awaited."""
     try:
         call = next(calls)
         while True:
             try:
-                outcome = await made(call)
+                outcome = await how(call)
             except BaseException as error:
                 call = calls.throw(error)
             else:
@@ -77,9 +100,3 @@ async def perform(calls: Calls[T]) -> T:
     except StopIteration as done:
         result: T = done.value
         return result
-
-
-async def made(call: Call) -> Any:
-    """What a call comes to."""
-    outcome = call()
-    return await outcome if isawaitable(outcome) else outcome
