@@ -17,6 +17,7 @@ import pytest
 from ottla.broker.embedded import Broker
 from ottla.errors import ConfigError, IllegalStateError
 from tests.broker.wire import Wire, values
+from tests.patience import eventually
 
 BOTH = pytest.mark.parametrize("process", [False, True])
 
@@ -196,6 +197,34 @@ def test_a_parent_that_ends_in_whatever_way_leaves_no_process(end: str) -> None:
         broker = int(parent.stdout.readline())
         parent.wait(60)
         wait_until_gone(broker)
+
+
+UNREADY = """
+import os, sys
+from ottla.broker.process import BrokerProcess
+from ottla.broker.settings.config import read_config
+nobody = {"controller.quorum.bootstrap.servers": "127.0.0.1:9", "process.roles": "broker", "node.id": 7}
+config = read_config({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": sys.argv[1], **nobody})
+print(BrokerProcess(config, wait=False).pid, flush=True)
+sys.stdin.readline()
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_nor_one_that_no_controller_has_let_in_yet(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=7\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n")
+    parent = subprocess.Popen(
+        [sys.executable, "-c", UNREADY, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert parent.stdout is not None
+    with parent:
+        broker = int(parent.stdout.readline())
+        eventually((tmp_path / "recovery-point-offset-checkpoint").exists)
+    wait_until_gone(broker)
 
 
 def test_the_end_of_a_forked_child_leaves_the_broker_alone() -> None:

@@ -169,12 +169,14 @@ def work(job: dict[str, Any]) -> None:
     for name, level in job["levels"].items():
         logging.getLogger(name).setLevel(level)
 
-    def ready(server: Serves) -> None:
+    def begun(server: Serves) -> None:
         threading.Thread(target=watch_parent, args=(server, job["parent"]), daemon=True).start()
+
+    def ready(server: Serves) -> None:
         say({"ready": server.addresses})
 
     try:
-        serve(read_config(job["config"]), ready, ends_by=(signal.SIGTERM,))
+        serve(read_config(job["config"]), ready, (signal.SIGTERM,), begun)
     except OttlaError as error:
         say({"error": str(error), "config": isinstance(error, ConfigError)})
         sys.exit(FAILED)

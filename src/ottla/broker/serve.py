@@ -51,9 +51,14 @@ class Serves(Protocol):
 
 
 def serve(
-    config: BrokerConfig, ready: Callable[[Serves], None], ends_by: Iterable[int] = (signal.SIGTERM, signal.SIGINT)
+    config: BrokerConfig,
+    ready: Callable[[Serves], None],
+    ends_by: Iterable[int] = (signal.SIGTERM, signal.SIGINT),
+    begun: Callable[[Serves], None] = lambda server: None,
 ) -> None:
     """Start, call `ready`, and serve until one of the signals `ends_by`; OttlaError says why it cannot start.
+
+    `begun` is called before that, as soon as there is something to stop: a cluster lets a broker in when it can.
 
     What is under way is finished then, within seconds. A SIGINT after that does not wait: the process ends on the spot,
     and loses nothing that it acknowledged.
@@ -88,6 +93,7 @@ def serve(
         ready(server)
 
     try:
+        begun(server)
         server.when_ready(tell)
         server.run()
     finally:
