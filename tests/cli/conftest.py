@@ -46,7 +46,7 @@ class Finished(NamedTuple):
         return self.err.removeprefix("ottla: ").rstrip()
 
 
-def start(*arguments: object, apart: bool = False) -> subprocess.Popen[str]:
+def start(*arguments: object, apart: bool = False, **environment: str) -> subprocess.Popen[str]:
     """`ottla …` with pipes on all sides; `apart` in a session of its own, so that all its processes can be sent a signal."""
     pipe = subprocess.PIPE
     return subprocess.Popen(
@@ -55,7 +55,7 @@ def start(*arguments: object, apart: bool = False) -> subprocess.Popen[str]:
         stdout=pipe,
         stderr=pipe,
         text=True,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | environment,
         start_new_session=apart,
     )
 

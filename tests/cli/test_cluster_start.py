@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,20 +38,27 @@ def test_it_says_when_all_answer_whose_node_ended_and_stops_at_ctrl_c(tmp_path: 
     eventually(lambda: not any(is_there(int(process)) for process in processes.values()))
 
 
-@pytest.mark.parametrize("started", [1, 3])
-def test_ctrl_c_while_its_nodes_start_ends_them_without_a_word(started: int, tmp_path: Path) -> None:
-    """A terminal sends it to all processes."""
-    port = free_port()
-    running = start("cluster", "start", "--listen", f"127.0.0.1:{port}", apart=True)
+@pytest.mark.parametrize(
+    ("started", "send", "number"),
+    [(1, os.killpg, signal.SIGINT), (3, os.killpg, signal.SIGINT), (2, os.kill, signal.SIGTERM)],
+    ids=["Ctrl-C, early", "Ctrl-C", "SIGTERM"],
+)
+def test_who_ends_it_while_its_nodes_start_ends_them_without_a_word(
+    started: int, send: Callable[[int, int], None], number: int, tmp_path: Path
+) -> None:
+    """A terminal sends its Ctrl-C to all processes, and what looks after processes its SIGTERM to one."""
+    arguments = ("cluster", "start", "--listen", f"127.0.0.1:{free_port()}")
+    running = start(*arguments, apart=True, TMPDIR=str(tmp_path))
     try:
         eventually(lambda: len(in_session(running.pid)) > started)
         nodes = in_session(running.pid)
     finally:
-        os.killpg(running.pid, signal.SIGINT)
+        send(running.pid, number)
         _, said = running.communicate(timeout=60)
-    assert running.returncode == 130
+    assert running.returncode == 128 + number
     assert said == "ottla cluster: no --data-dir, so topics go when the cluster ends\n"
     eventually(lambda: not any(map(is_there, nodes)))
+    assert list(tmp_path.iterdir()) == []
 
 
 def in_session(leader: int) -> list[int]:

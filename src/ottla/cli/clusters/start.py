@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -49,6 +50,7 @@ def start(brokers: int, listen: str, data_dir: str | None, settings: tuple[str, 
         cluster = Cluster(brokers, data_dir=data_dir, listen=listen, **given)
     if data_dir is None:
         note("no --data-dir, so topics go when the cluster ends")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # as Ctrl-C, while nodes start
     with cluster:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
