@@ -36,6 +36,27 @@ def target(new_topic: NewTopicName) -> str:
     return new_topic()
 
 
+@pytest.fixture
+def halves(servers: str, new_topic: NewTopicName) -> str:
+    """A topic of two partitions, with ten records in each."""
+    topic = new_topic(2)
+    with ottla.Producer(bootstrap_servers=servers) as producer:
+        for number in range(20):
+            producer.send(topic, b"%d" % number, partition=number % 2)
+    return topic
+
+
+def remembering() -> tuple[list[bytes], Callable[[ConsumerRecord], bytes]]:
+    """What a function has seen, and the function, which returns what it sees."""
+    seen: list[bytes] = []
+
+    def noted(record: ConsumerRecord) -> bytes:
+        seen.append(record.value or b"")
+        return seen[-1]
+
+    return seen, noted
+
+
 @asynccontextmanager
 async def made(
     servers: str,
@@ -196,22 +217,12 @@ def test_what_a_coroutine_raises_becomes_a_dead_letter(
     assert (values_of(servers, target), values_of(servers, letters)) == ([b"1"], [b"none"])
 
 
-def test_what_one_has_read_counts_before_another_takes_its_partitions(
-    servers: str, new_topic: NewTopicName, target: str
-) -> None:
-    source = new_topic(2)
-    with ottla.Producer(bootstrap_servers=servers) as producer:
-        for number in range(20):
-            producer.send(source, b"%d" % number, partition=number % 2)
-    seen: list[bytes] = []
-
-    def noted(record: ConsumerRecord) -> bytes:
-        seen.append(record.value or b"")
-        return bytes(record.value or b"")
+def test_what_one_has_read_counts_before_another_takes_its_partitions(servers: str, halves: str, target: str) -> None:
+    seen, noted = remembering()
 
     async def story() -> None:
         how: dict[str, Any] = {"to": target, "commit_interval_ms": FOREVER_MS}
-        async with made(servers, source, noted, **how) as one, made(servers, source, noted, **how) as two:
+        async with made(servers, halves, noted, **how) as one, made(servers, halves, noted, **how) as two:
             first = asyncio.ensure_future(one.run())
             await until(lambda: len(seen) == 20, first)
             assert values_of(servers, target) == []
@@ -241,23 +252,15 @@ class Held(Producer):
 
 
 def test_what_is_due_while_a_rebalance_has_it_committed_is_committed_once(
-    servers: str, new_topic: NewTopicName, target: str, monkeypatch: pytest.MonkeyPatch
+    servers: str, halves: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A coroutine of the listener outlives the poll it began in: the processor is not to commit beside it."""
-    source, clock = new_topic(2), ManualClock()
+    clock, (seen, noted) = ManualClock(), remembering()
     monkeypatch.setattr(processor_face, "time", SimpleNamespace(monotonic=clock.monotonic))
-    with ottla.Producer(bootstrap_servers=servers) as producer:
-        for number in range(20):
-            producer.send(source, b"%d" % number, partition=number % 2)
-    seen: list[bytes] = []
-
-    def noted(record: ConsumerRecord) -> bytes:
-        seen.append(record.value or b"")
-        return seen[-1]
 
     async def story() -> None:
         how: dict[str, Any] = {"to": target, "commit_interval_ms": 20}
-        async with made(servers, source, noted, make=Held, **how) as one, made(servers, source, noted, **how) as two:
+        async with made(servers, halves, noted, make=Held, **how) as one, made(servers, halves, noted, **how) as two:
             first = asyncio.ensure_future(one.run())
             await until(lambda: len(seen) == 20, first)
             second = asyncio.ensure_future(two.run())

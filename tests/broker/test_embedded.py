@@ -173,6 +173,17 @@ exec(sys.argv[1])
 """
 
 
+def begun(program: str, argument: str) -> subprocess.Popen[str]:
+    """A parent that says its broker's number."""
+    return subprocess.Popen(
+        [sys.executable, "-c", program, argument],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
 @pytest.mark.parametrize(
     "end",
     [
@@ -185,13 +196,7 @@ exec(sys.argv[1])
     ],
 )
 def test_a_parent_that_ends_in_whatever_way_leaves_no_process(end: str) -> None:
-    parent = subprocess.Popen(
-        [sys.executable, "-c", ORPHAN, end],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    parent = begun(ORPHAN, end)
     assert parent.stdout is not None
     with parent:  # which ends what its child waits for
         broker = int(parent.stdout.readline())
@@ -213,13 +218,7 @@ os.kill(os.getpid(), 9)
 
 def test_nor_one_that_no_controller_has_let_in_yet(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1\nnode.id=7\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n")
-    parent = subprocess.Popen(
-        [sys.executable, "-c", UNREADY, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    parent = begun(UNREADY, str(tmp_path))
     assert parent.stdout is not None
     with parent:
         broker = int(parent.stdout.readline())
