@@ -49,7 +49,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield running
 
 
-@pytest.mark.parametrize("way", ["installed", "archive", "packed"])
+@pytest.mark.parametrize("way", ["installed", pytest.param("archive", marks=pytest.mark.long), "packed"])
 def test_a_pipeline_file_runs_on_a_cluster_with_its_own_functions(
     cluster: Cluster, ottla_broker: str, fresh_topic: NewTopicName, tmp_path: Path, way: str
 ) -> None:
