@@ -21,10 +21,6 @@ from tests.spark.topics import Topics, new_session
 
 pytestmark = [pytest.mark.behaviour("D3", "D4", "P10"), pytest.mark.usefixtures("quick_drivers")]
 MakeJob = Callable[[], Job]
-OTTLA_OR_LONG = pytest.mark.parametrize(
-    "any_broker", ["ottla", pytest.param("apache", marks=pytest.mark.long)], indirect=True
-)
-"""On Apache Kafka among the long tests alone."""
 
 
 @pytest.fixture(scope="module")
@@ -81,23 +77,18 @@ def test_rows_that_name_their_topics_are_committed_once(job: Job) -> None:
     assert counted(job.topics, job.target) == Counter("012345")
 
 
-STEPS = [
-    ("ottla_broker", ("commit/ended/1", "announce/announced/commit", "hold/marked/0")),
-    ("apache_kafka", ("announce/announced/commit", "hold/marked/0", "hold/committed/0")),
-]
+STEPS = ("commit/ended/1", "announce/announced/commit", "hold/marked/0")
 """A driver holds only what one before it announced and left undone."""
 
 
-@pytest.mark.parametrize(("broker", "stops"), STEPS)
-def test_the_driver_is_killed_at_steps_of_every_kind(
-    broker: str, stops: tuple[str, ...], tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    stage = Stage(tmp_path, request.getfixturevalue(broker))
-    for stop in stops:
+def test_the_driver_is_killed_at_steps_of_every_kind(ottla_broker: str, tmp_path: Path) -> None:
+    """On Apache Kafka by `make kills`, at every step."""
+    stage = Stage(tmp_path, ottla_broker)
+    for stop in STEPS:
         stage.feed(180)
         assert not stage.run(stop)
     assert stage.run()
-    assert stage.tally() == (0, 0, 0, len(stops))
+    assert stage.tally() == (0, 0, 0, len(STEPS))
 
 
 @pytest.mark.long
@@ -115,7 +106,7 @@ ONE_CHECKPOINT = "two queries run on one checkpoint|Multiple streaming (jobs det
 """What is said, by the sink or by Spark, to the one of two that has to stop."""
 
 
-@OTTLA_OR_LONG
+@pytest.mark.long
 def test_of_two_queries_on_one_checkpoint_one_stops_and_says_why(any_broker: str, tmp_path: Path) -> None:
     stage = Stage(tmp_path, any_broker)
     stage.feed(60)
@@ -161,7 +152,7 @@ def test_the_broker_is_killed_in_the_middle_of_a_transaction(tmp_path: Path) -> 
         broker.close()
 
 
-@OTTLA_OR_LONG
+@pytest.mark.parametrize("any_broker", ["ottla", pytest.param("apache", marks=pytest.mark.long)], indirect=True)
 def test_a_slow_task_and_the_one_that_spark_starts_beside_it_write_once(any_broker: str, tmp_path: Path) -> None:
     stage = Stage(tmp_path, any_broker)
     stage.feed(180)
