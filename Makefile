@@ -45,7 +45,7 @@ pictures: install ## the pictures of the console in docs/pictures anew, taken by
 	@sh tools/chromium.sh
 	@OTTLA_PICTURES=docs/pictures $(IN) -m pytest interop/test_console_pages.py -k every_page
 
-kills: install ## pipelines over databases in which everything is killed, clusters restarted in turn and walked to Kafka and back, larger worlds of Spark's exactly once: minutes for each
+kills: install ## pipelines over databases in which everything is killed, clusters restarted in turn and walked to Kafka and back, drivers of Spark at every step, larger worlds of its exactly once: minutes for each
 	@sh tools/java.sh maven
 	@$(IN) -m pytest interop --long -m long $(ARGS)
 
