@@ -5,11 +5,11 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo demo-cluster test test-newest interop pictures kills histories damages cleanings mutants wheels bench docs lint types house lock settings clean
+.PHONY: help install java demo demo-cluster test test-newest interop-needs interop pictures kills histories damages cleanings mutants wheels bench docs lint types house lock settings clean
 
 help: ## this list
 	@echo 'make …'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1@\2/p' Makefile | awk -F@ '{ printf "%-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1@\2/p' Makefile | awk -F@ '{ printf "%-13s %s\n", $$1, $$2 }'
 
 install: ## .venv with every extra and the hot loops compiled (PYTHON=python3.12 picks a Python)
 	@sh tools/venv.sh
@@ -22,7 +22,7 @@ demo: install java ## real flights → broker → Spark → topic and Delta tabl
 	@SPARK_SUBMIT_OPTS="$$($(IN) -m tools.class_archive)" $(IN) -m examples.flights
 
 # Tests start hundreds of processes; where this is set, as in many containers, each would compile all that it imports.
-test interop kills: export PYTHONDONTWRITEBYTECODE =
+test interop-needs interop kills: export PYTHONDONTWRITEBYTECODE =
 
 demo-cluster: install ## real flights into three nodes of ours, two of them killed on the way → every flight counted, picture
 	@$(IN) -m examples.cluster_flights
@@ -34,11 +34,14 @@ test: install ## the tests (ARGS="-k fetch" passes arguments on)
 test-newest: install ## clients, broker and coordination on the newest Python here, where it is not that of .venv
 	@$(IN) -m tools.newest $(ARGS)
 
-interop: install ## other clients against our broker, our clients against Apache Kafka, the console in Chromium
+# Mostly brought over the network: .ci/run has it done while types are looked at.
+interop-needs: install ## what `make interop` needs: Maven, Chromium, Kerberos, Apache Kafka, another Spark, other clients
 	@sh tools/java.sh maven
 	@sh tools/chromium.sh
 	@sh tools/kerberos.sh || echo 'make interop: going on without Kerberos: the tests that need it are skipped and say so' >&2
-	@$(IN) -m interop.java_programs
+	@$(IN) -m interop.needs
+
+interop: interop-needs ## other clients against our broker, our clients against Apache Kafka, the console in Chromium
 	@$(IN) -m pytest interop --numprocesses 2 --dist loadgroup $(ARGS)
 
 pictures: install ## the pictures of the console in docs/pictures anew, taken by its tests in Chromium

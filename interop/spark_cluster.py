@@ -16,6 +16,8 @@ from pathlib import Path
 import psutil
 import pyspark
 
+from tools.class_archive import QUICK
+
 HOME = Path(pyspark.__file__).parent
 SOURCES = Path(__file__).parent.parent / "src"
 START_SECONDS = 120
@@ -40,7 +42,8 @@ class Daemon:
             "SPARK_HOME": str(HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": f"-Dlog4j2.configurationFile={settings.as_uri()} -XX:TieredStopAtLevel=1",
+            "SPARK_DAEMON_JAVA_OPTS": f"-Dlog4j2.configurationFile={settings.as_uri()}",
+            "JAVA_TOOL_OPTIONS": QUICK,  # for executors too, which live for seconds
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": "",  # a worker is to find Ottla where the job puts it
         }

@@ -9,9 +9,14 @@ import pytest
 
 from tests.repository.pages import read_page
 
-PAGES = ("tutorial/produce-and-consume", "tutorial/groups", "tutorial/pipeline", "how-kafka-works", "coming-from")
+PAGES = ("tutorial/produce-and-consume", "tutorial/groups", "how-kafka-works", "coming-from")
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
     read_page(f"{page}.md", tmp_path, sys.executable)
+
+
+@pytest.mark.usefixtures("quick_drivers")
+def test_so_can_that_of_pipelines(tmp_path: Path) -> None:
+    read_page("tutorial/pipeline.md", tmp_path, sys.executable)

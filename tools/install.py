@@ -40,7 +40,7 @@ def main() -> None:
         build(anew=before.get("recipe") != recipe)
         print(outcome())
     keep_byte_code()
-    STAMP.write_text(json.dumps({"packages": packages, "recipe": recipe, "compiled": compiled}), encoding="utf-8")
+    remember({"packages": packages, "recipe": recipe, "compiled": compiled})
 
 
 def remembered() -> dict[str, str]:
@@ -50,6 +50,13 @@ def remembered() -> dict[str, str]:
     except (OSError, ValueError):
         return {}
     return found
+
+
+def remember(digests: dict[str, str]) -> None:
+    """As a whole: several targets of one `make` run this side by side."""
+    part = STAMP.with_suffix(f".{os.getpid()}")
+    part.write_text(json.dumps(digests), encoding="utf-8")
+    part.replace(STAMP)
 
 
 def digest(files: Iterable[Path], *more: str) -> str:

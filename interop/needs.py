@@ -1,0 +1,29 @@
+"""What the tests beside this file need from elsewhere, fetched and built ahead of them: `python -m interop.needs`.
+
+All of it is brought once. A test that finds something missing brings it by itself, or says why it cannot.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from benchmarks.spark_setup import connector_jars, spark_python
+from interop import franz_go, java_programs, node
+from tools.class_archive import class_archive
+
+
+def main() -> None:
+    java_programs.compiled()
+    java_programs.ensure_archive()
+    node.missing()
+    franz_go.missing()
+    try:
+        class_archive()
+        connector_jars(spark_python())
+    except subprocess.SubprocessError as error:
+        print(f"make interop: going on, though this failed and a test will say so: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
