@@ -34,7 +34,7 @@ test: install ## the tests (ARGS="-k fetch" passes arguments on)
 test-newest: install ## clients, broker and coordination on the newest Python here, where it is not that of .venv
 	@$(IN) -m tools.newest $(ARGS)
 
-# Mostly brought over the network: .ci/run has it done while types are looked at.
+# Mostly brought over the network: .ci/run has it done while it looks at types and at the newest Python.
 interop-needs: install ## what `make interop` needs: Maven, Chromium, Kerberos, Apache Kafka, another Spark, other clients
 	@sh tools/java.sh maven
 	@sh tools/chromium.sh
