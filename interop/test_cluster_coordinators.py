@@ -124,7 +124,7 @@ def test_offsets_within_transactions_are_kept_by_ours_and_each_record_is_copied_
     cluster: Cluster, tools: Tools, tmp_path: Path
 ) -> None:
     """The transactions are coordinated by Kafka's broker, which has ours write their ends into the group's partition."""
-    group = "copiers"
+    group = "carriers"  # whose partition ends with these nodes: no group of another test on this cluster is in it
     with Admin(bootstrap_servers=cluster.address) as admin:
         admin.create_topics([NewTopic(COPY, replica_assignments={0: (OURS, OTHER)})])
     reassign(cluster, tools, tmp_path, OFFSETS, [OURS, OTHER], positive_java_hash(group) % COUNT)

@@ -32,7 +32,7 @@ from ottla.coordination.cluster.topic import PartitionState
 from ottla.model import LATEST
 from rivals.apache_kafka import ApacheKafka
 from tests.checker.generator import KILLED, Crash, planned
-from tests.checker.history import Ended
+from tests.checker.history import Ended, GivenUp
 from tests.checker.play import play
 from tests.checker.verdict import verdict
 
@@ -471,5 +471,6 @@ def test_the_checker_finds_nothing_while_brokers_are_killed(cluster: Cluster) ->
     victim = MixedVictim(cluster.address, [cluster.nodes[OURS], cluster.nodes[KAFKA]], settle)
     events = play(plan, victim, copies)
     assert verdict(events) == []
+    assert not [event for event in events if isinstance(event, GivenUp)]
     assert victim.deaths  # of Kafka's too where the work has not ended by then
     assert sum(isinstance(event, Ended) for event in events) > 10
