@@ -1,4 +1,4 @@
-"""Franz-go, of which there is no other copy than the Go module proxy's, at our broker."""
+"""Franz-go at our broker."""
 
 from __future__ import annotations
 

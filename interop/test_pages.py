@@ -18,5 +18,5 @@ def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("quick_drivers")
-def test_so_can_that_of_pipelines(tmp_path: Path) -> None:
+def test_the_page_of_pipelines_which_starts_spark_can_be_followed(tmp_path: Path) -> None:
     read_page("tutorial/pipeline.md", tmp_path, sys.executable)
