@@ -226,15 +226,16 @@ class Cluster:
             if (ended := self._processes.pop(node, None)) is not None:
                 ended.close(CLOSE_SECONDS)
         with uninterrupted():  # all that are started are known
-            starting = {node: BrokerProcess(self._configs[node], wait=False) for node in nodes}
-            self._processes |= starting
+            for node in nodes:
+                self._processes[node] = BrokerProcess(self._configs[node], wait=False)
+        starting = [self._processes[node] for node in nodes]
         with ThreadPoolExecutor(len(starting) or 1) as threads:
             try:
-                waiting = [threads.submit(each.wait_until_ready) for each in starting.values()]
+                waiting = [threads.submit(each.wait_until_ready) for each in starting]
                 for done in as_completed(waiting):  # The first that fails may be why others do.
                     done.result()
             except (KeyboardInterrupt, SystemExit):  # nobody waits any more until they are ready
-                for each in starting.values():
+                for each in starting:
                     each.ask_to_end()
                 raise
         self._introduce()

@@ -28,7 +28,7 @@ from ottla.errors import ConfigError, OttlaError
 BOOT = """
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGTERM])
 import json, sys
 job = json.loads(sys.stdin.buffer.raw.readline() or sys.exit())
 sys.path[:] = job["path"]
@@ -153,8 +153,8 @@ class BrokerProcess:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """What is started meanwhile begins with SIGINT blocked, and this thread hears of one afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    """What is started meanwhile begins with SIGINT and SIGTERM blocked, and this thread hears of them afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
     try:
         yield
     finally:
