@@ -227,6 +227,36 @@ def test_where_it_cannot_be_read_which_segments_have_aborted_transactions_every_
     assert faults(folder) == []
 
 
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("asked", ["at once", "later"])
+@pytest.mark.parametrize("left", [".log", ".log .timeindex .snapshot"])
+def test_of_a_log_that_lost_its_indexes_aborted_transactions_stay_aborted(
+    whole: Path, tmp_path: Path, left: str, asked: str, clean: bool
+) -> None:
+    folder = copied(whole, tmp_path / "t-0")
+    log = open_log(folder, SMALL, clean=True)
+    true, point = log.aborted(0, 0, log.end_offset), log.end_offset
+    log.close()
+    for path in folder.iterdir():
+        if path.suffix not in left.split():
+            path.unlink()
+    if asked == "later":  # Once others have been made anew, nothing but a note tells that one has gone.
+        log = open_log(folder, SMALL, clean=clean, recovery_point=point)
+        for segment in log.segments:
+            assert segment.entry_before(segment.base_offset)
+        log.flush()
+        log.close()
+        assert len(list(folder.glob("*.index"))) == len(log.segments)
+    for _ in range(2):
+        log = open_log(folder, SMALL, clean=clean, recovery_point=point)
+        assert log.aborted(0, 0, point) == true
+        assert len(true) == 2
+        log.flush()
+        log.close()
+    assert read_aborting(folder) == {int(path.stem) for path in folder.glob("*.txnindex")}
+    assert faults(folder) == []
+
+
 def test_a_log_that_another_broker_began_has_its_aborted_transactions_noted_once_they_were_read(
     whole: Path, tmp_path: Path
 ) -> None:

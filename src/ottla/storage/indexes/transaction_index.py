@@ -3,7 +3,8 @@
 Rows of 34 bytes, by the offset of the marker, which increases. Most segments have none, and no file then. As with
 the other indexes the file catches up at a flush, a roll or a close; what a crash takes is found in the log again. A
 file that is not to be trusted stays until another takes its place at once: a crash in between finds it once more.
-That there is one is noted beside the log (`aborting_segments`), so that it is missed when it has gone.
+That there is one is noted beside the log (`aborting_segments`), so that it is missed when it has gone; so it is where the
+segment's `.index` has gone, which each segment has: who took that one took others, too.
 """
 
 from __future__ import annotations
@@ -136,6 +137,17 @@ class TransactionIndex:
             pass  # It is made anew by whoever asks.
         self.believed = False
 
+    def miss(self) -> None:
+        """Note that there may have been a file that has gone, unless there is one: the batches are asked, in a later run too."""
+        if self.path.exists():
+            return
+        self.doubt()
+        try:
+            note_aborting(self.path.parent, self._base, aborts=True, sync=False)
+        except OSError:
+            return  # The disk does not let us: in this run it is known all the same.
+        self._noted = True
+
     def drop_from(self, count: int) -> None:
         """Forget the rows from that number on."""
         with SAVING:
@@ -221,8 +233,9 @@ class TransactionIndex:
         try:
             rows = bytearray(read_whole(self.path))
         except FileNotFoundError:
+            offset_index = self.path.with_name(self.path.name.replace(".txnindex", ".index"))
             self._noted = self._base in read_aborting(self.path.parent)
-            self.believed = not self._noted
+            self.believed = not self._noted and offset_index.exists()
             return bytearray()
         check_rows(rows, self.path, self._base)
         return rows
