@@ -214,7 +214,7 @@ def test_what_is_not_delivered_in_time_fails_and_says_why(victim: Victim) -> Non
         producer.send("t", b"v").result(20)
         victim.kill()
         future = producer.send("t", b"v")
-        with pytest.raises(KafkaTimeoutError, match=r"1 records for t-0 were not delivered within .* = 400 .*refused"):
+        with pytest.raises(KafkaTimeoutError, match=r"1 record for t-0 not delivered within .* = 400, .*refused"):
             future.result(20)
 
 

@@ -246,8 +246,9 @@ class NetworkClient:
         """Which brokers cannot be reached and why, in one phrase."""
         reasons = self._states.reasons()
         told = [f"{self._called(self._nodes[each])}: {why}" for each, why in reasons.items() if each in self._nodes]
-        waiting = [self._called(node) for node in self.metadata.cluster.nodes.values()]
-        return "; ".join(told) or f"no answer from {', '.join(waiting)}; is it a Kafka broker?"
+        waiting = ", ".join(self._called(node) for node in self.metadata.cluster.nodes.values())
+        strange = "; is it a Kafka broker?" if self.metadata.version == 0 else ""
+        return "; ".join(told) or f"no answer from {waiting}{strange}"
 
     def unavailable(self, span_ms: float, setting: str) -> NoBrokersAvailableError:
         """The error of somebody who has waited for a broker in vain."""

@@ -64,6 +64,30 @@ def test_the_sender_wakes_when_the_first_of_several_batches_has_no_time_left() -
     assert not second.done()
 
 
+def test_what_waited_behind_a_batch_that_is_refused_without_end_names_that_refusal() -> None:
+    story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
+    story.answers = [refused(ErrorCode.KAFKA_STORAGE_ERROR)] * 99
+    futures = story.send(1, 2, 3, 4, 5, 6, 7)
+    while not all(future.done() for future in futures):
+        story.sender.run_once()
+    said = [str(future.exception(0)) for future in futures]
+    assert all("within delivery.timeout.ms = 2000, " in each for each in said)
+    assert all("KAFKA_STORAGE_ERROR" in each for each in said)
+    assert said[0].startswith("1 record for t-0 not delivered")
+    assert said[6].startswith("7 records for t-0 not delivered")
+
+
+def test_what_was_never_sent_says_so() -> None:
+    story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500, max_in_flight_requests_per_connection=1)
+    story.silent = True
+    futures = story.send(1, 2)
+    while not all(future.done() for future in futures):
+        story.sender.run_once()
+    sent, waiting = (str(future.exception(0)) for future in futures)
+    assert ", sent 2 times: NETWORK_EXCEPTION: no answer within request.timeout.ms = 1500" in sent
+    assert ", never sent: NETWORK_EXCEPTION" in waiting
+
+
 def test_a_forced_close_says_how_many_records_it_leaves_and_fails_each(caplog: pytest.LogCaptureFixture) -> None:
     story = Story()
     trace = story.events.trace()

@@ -72,6 +72,8 @@ class InFlightBatches:
         self._in_order = config.max_in_flight_requests_per_connection == 1
         self._batches: dict[ProducerBatch, Departure] = {}
         """Each with the request in which it left last."""
+        self._hindrances: dict[TopicPartition, Exception] = {}
+        """Why a batch of a partition was to be sent again last, until one arrives: those behind it wait for the same."""
         self._cluster = self._metadata.cluster
         """As it was when `follow_leaders` last looked."""
         self.unheard = UnheardFailures()
@@ -189,6 +191,8 @@ class InFlightBatches:
             # When the retries are used up an earlier attempt may have been written.
             self.give_up(batch, error, certain=batch.attempts < self._config.retries)
             return
+        if self._hindrances:
+            self._hindrances.pop(batch.tp, None)
         if self._transactions is not None:
             self._transactions.sequences.completed(batch, base_offset)
         self.finish(batch, None, base_offset, log_append_time)
@@ -196,6 +200,8 @@ class InFlightBatches:
     def _try_again(self, batch: ProducerBatch, error: Any, now: float) -> None:
         LOG.debug("[%s] %s: %s, trying again", self._name, batch.tp, error)
         batch.last_error = error if isinstance(error, Exception) else None
+        if isinstance(error, KafkaError) and error.code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            self._hindrances[batch.tp] = error  # that one just says that another is to come before it
         self._accumulator.reenqueue(batch, now)
         self._sensors.retried.of(batch.tp.topic).record(batch.count)
         if self._events.active:
@@ -242,8 +248,9 @@ class InFlightBatches:
         late = [batch for batch in self._batches if self._accumulator.is_expired(batch, now)]
         for batch in late:
             self._land(batch)
-        for batch in [*late, *self._accumulator.expired_batches(now)]:
-            self.give_up(batch, self._too_late(batch), certain=False)
+            self.give_up(batch, self._too_late(batch, batch.attempts + 1), certain=False)
+        for batch in self._accumulator.expired_batches(now):
+            self.give_up(batch, self._too_late(batch, batch.attempts), certain=False)
 
     def fail_refused(self, error: AuthenticationError) -> None:
         """Give up what is queued for brokers that do not take us: waiting would not help."""
@@ -257,11 +264,11 @@ class InFlightBatches:
         span = self._config.delivery_timeout_ms / 1000
         return min((batch.created + span for batch in self._batches), default=FOREVER)
 
-    def _too_late(self, batch: ProducerBatch) -> KafkaTimeoutError:
-        cause = batch.last_error or self._client.trouble()
+    def _too_late(self, batch: ProducerBatch, sent: int) -> KafkaTimeoutError:
+        cause = self._hindrances.get(batch.tp) or batch.last_error or self._client.trouble()
         return KafkaTimeoutError(
-            f"{batch.count} records for {batch.tp} were not delivered within delivery.timeout.ms = "
-            f"{self._config.delivery_timeout_ms} after {batch.attempts + 1} attempts: {cause}"
+            f"{batch.count} {'record' if batch.count == 1 else 'records'} for {batch.tp} not delivered within "
+            f"delivery.timeout.ms = {self._config.delivery_timeout_ms}, {times(sent)}: {cause}"
         )
 
     def abort(self) -> None:
@@ -279,3 +286,8 @@ class InFlightBatches:
         if self._transactions is not None:
             with self._transactions as machine:
                 machine.drop_requests(IllegalStateError("the producer was closed before this was done"))
+
+
+def times(sent: int) -> str:
+    """How often that was."""
+    return "never sent" if not sent else "sent once" if sent == 1 else f"sent {sent} times"
