@@ -397,7 +397,7 @@ def test_a_crash_between_the_new_names_and_the_removal_leaves_nothing_that_comes
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr("ottla.storage.directory.deletions.shutil.rmtree", crash)
+        patch.setattr("ottla.storage.directory.deletions.remove_tree", crash)
         with pytest.raises(SystemExit):
             directory.deletions.remove()
     assert len(list(tmp_path.glob("flights-*.*-delete"))) == 3

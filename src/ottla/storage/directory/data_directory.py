@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -33,6 +32,7 @@ from ottla.storage.directory.unusable import UnusableError
 from ottla.storage.directory.whole_state import ensure_whole
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
 from ottla.storage.files.durable import can_sync_file_system, replace_file, sync_file_system, sync_path
+from ottla.storage.files.removal import remove_tree
 from ottla.storage.files.storage_error import is_fatal, storage_error
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -415,7 +415,7 @@ class DataDirectory:
     def _drop_passing(self) -> None:
         for log in self._passing:
             log.release()
-            shutil.rmtree(log.directory, ignore_errors=True)
+            remove_tree(log.directory)
         self._passing.clear()
 
     def _lower(self, partition: TopicPartition, offset: int) -> None:
@@ -452,7 +452,7 @@ class DataDirectory:
     def _read_last_run(self) -> None:
         for entry in os.scandir(self.path):
             if DELETED_NAME.fullmatch(entry.name):
-                shutil.rmtree(entry.path, ignore_errors=True)
+                remove_tree(Path(entry.path))
         if not self.logs():
             self._checkpoints.begin()
         self.futures.find()

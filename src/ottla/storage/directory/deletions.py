@@ -8,7 +8,6 @@ removed, by the next start at the latest, and a folder keeps its name or is rena
 from __future__ import annotations
 
 import logging
-import shutil
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,6 +15,7 @@ from threading import Lock
 
 from ottla.model import TopicPartition
 from ottla.storage.files.durable import sync_path
+from ottla.storage.files.removal import remove_tree
 from ottla.storage.segments.log_folder import is_of, rename_deleted, set_aside
 
 LOG = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Deletions:
         if renamed:
             self._sync()
         for folder in renamed:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
 
     def _rename(self, partition: TopicPartition | None) -> None:
         """Take its name from one folder, if it has it still; None: from any."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import errno
 import re
-import shutil
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 from ottla.model import TopicPartition
 from ottla.storage.files.durable import sync_path
+from ottla.storage.files.removal import remove_tree
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -134,4 +134,4 @@ def remover(folder: Path | None, partition: TopicPartition) -> Callable[[], None
         folder.rename(doomed)
     except OSError as error:
         raise storage_error(f"cannot remove {folder}", error) from error
-    return lambda: shutil.rmtree(doomed, ignore_errors=True)
+    return lambda: remove_tree(doomed)

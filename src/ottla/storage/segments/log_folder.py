@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from pathlib import Path
 from ottla.kafka_id import id_of, text_of
 from ottla.model import TopicPartition
 from ottla.storage.files.durable import replace_file, sync_path
+from ottla.storage.files.removal import remove_tree
 from ottla.storage.files.whole_file import read_whole
 from ottla.storage.segments import swap
 
@@ -167,4 +167,4 @@ def remove_folder(directory: Path, unique: uuid.UUID) -> None:
     """Rename it first, so that a crash leaves the whole of it or a folder that the next start removes."""
     doomed = rename_deleted(directory, unique)
     sync_path(directory.parent)
-    shutil.rmtree(doomed, ignore_errors=True)
+    remove_tree(doomed)
