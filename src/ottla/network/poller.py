@@ -40,8 +40,8 @@ class Poller(Protocol):
 
 
 def default_poller() -> Poller:
-    """The quickest one this machine has."""
-    return EpollPoller() if sys.platform == "linux" else SelectorsPoller()
+    """The quickest one there is. gevent and eventlet take `epoll` away, which knows nothing of their threads, and give a selector that does."""
+    return EpollPoller() if sys.platform == "linux" and hasattr(select, "epoll") else SelectorsPoller()
 
 
 if sys.platform == "linux":
