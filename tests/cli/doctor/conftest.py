@@ -1,0 +1,33 @@
+"""`ottla doctor` as a test runs it, and what it found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ottla.cli.main import main
+
+Run = Callable[..., tuple[int, dict[str, list[dict[str, Any]]]]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """What the doctor finds, by what was looked at."""
+
+    def run_it(*words: object) -> tuple[int, dict[str, list[dict[str, Any]]]]:
+        status = main(["doctor", *map(str, words), "--json"])
+        out, err = capsys.readouterr()
+        assert err == ""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for each in json.loads(out):
+            found.setdefault(each["check"], []).append(each)
+        return status, found
+
+    return run_it
+
+
+def levels(found: dict[str, list[dict[str, Any]]], *checks: str) -> list[str]:
+    return [each["level"] for check in checks for each in found.get(check, ())]

@@ -1,0 +1,107 @@
+"""Data directories become facts: whole ones, damaged ones, and what is none."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ottla import Broker, Producer
+from ottla.cli.main import main
+from tests.cli.doctor.conftest import Run
+
+AWAY = ("--bootstrap-server", "no-such-host.invalid:9092")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The directory of a broker that has ended, with some records."""
+    path = tmp_path / "data"
+    with Broker(data_dir=path) as broker, Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        for _ in range(3):
+            producer.send("orders", b"v" * 5000)
+            producer.flush()
+    return path
+
+
+def of_data(run: Run, data: Path, *words: str) -> list[tuple[str, str]]:
+    return [(each["level"], each["seen"]) for each in run(*AWAY, "--data-dir", data, *words)[1]["data"]]
+
+
+def test_a_directory_that_is_whole_is_told_so(run: Run, data: Path) -> None:
+    ((level, seen),) = of_data(run, data)
+    assert (level, "by headers alone" in seen) == ("ok", True)
+    ((level, seen),) = of_data(run, data, "--verify")
+    assert (level, "by every byte" in seen) == ("ok", True)
+
+
+def test_headers_show_a_torn_end_and_every_byte_shows_the_rest(run: Run, data: Path) -> None:
+    (log,) = data.glob("orders-0/*.log")
+    whole = log.read_bytes()
+    log.write_bytes(whole[:-100])
+    ((level, seen),) = of_data(run, data)
+    assert (level, "is torn" in seen, str(log) in seen) == ("problem", True, True)
+    log.write_bytes(whole[:3000] + b"!" + whole[3001:])
+    assert of_data(run, data)[0][0] == "ok"
+    assert of_data(run, data, "--verify")[0][0] == "problem"
+
+
+def test_offsets_that_go_back_and_files_that_cannot_be_read_are_faults(run: Run, data: Path) -> None:
+    (log,) = data.glob("orders-0/*.log")
+    whole = log.read_bytes()
+    log.write_bytes(whole + whole)
+    assert "and 3 was due" in of_data(run, data)[0][1]
+    log.write_bytes(whole)
+    (data / "replication-offset-checkpoint").write_text("nonsense")
+    assert of_data(run, data)[0][0] == "problem"
+
+
+def test_after_a_crash_a_torn_end_is_no_damage(run: Run, data: Path) -> None:
+    (data / ".kafka_cleanshutdown").unlink()
+    (log,) = data.glob("orders-0/*.log")
+    log.write_bytes(log.read_bytes()[:-100])
+    assert [level for level, _ in of_data(run, data)] == ["ok", "warning"]
+
+
+def test_of_several_directories_one_tells_the_ids_of_topics_for_all(run: Run, data: Path, tmp_path: Path) -> None:
+    second = tmp_path / "second"
+    second.mkdir()
+    for name in ("meta.properties", ".kafka_cleanshutdown"):
+        shutil.copy(data / name, second)
+    shutil.move(data / "orders-0", second)
+    metadata = second / "orders-0" / "partition.metadata"
+    metadata.write_text(metadata.read_text()[:-10])
+    together = run(*AWAY, "--data-dir", data, "--data-dir", second)[1]["data"]
+    named = run(*AWAY, "--data-dir", second, "--metadata", data)[1]["data"]
+    for found in (together[-1], named[0]):
+        assert "partition.metadata" in found["seen"]
+        assert f"ottla log repair {second} --metadata {data}" in found["remedy"]
+
+
+def test_a_directory_that_does_not_say_whose_it_is_is_a_problem(run: Run, data: Path) -> None:
+    (data / "meta.properties").unlink()
+    ((level, seen),) = of_data(run, data)
+    assert (level, "meta.properties: is missing, and no broker starts on" in seen) == ("problem", True)
+
+
+def test_metadata_without_a_directory_to_look_at_are_a_mistake(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--metadata", str(data)]) == 2
+    assert "name that, too, with --data-dir" in capsys.readouterr().err
+
+
+def test_what_is_no_data_directory_is_a_problem(run: Run, tmp_path: Path) -> None:
+    assert "holds no logs" in of_data(run, tmp_path)[0][1]
+    assert of_data(run, tmp_path / "nowhere") == [("problem", f"{tmp_path / 'nowhere'}: No such file or directory")]
+
+
+def test_two_directories_that_go_by_one_id_are_told_as_no_broker_starts_with_both(
+    run: Run, data: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    shutil.copy(data / "meta.properties", copy)
+    told = [each["seen"] for each in run(*AWAY, "--data-dir", data, "--data-dir", copy)[1]["data"]]
+    assert len([each for each in told if f"has the directory.id of {data}, as a copy of it has" in each]) == 1
+    told = [each["seen"] for each in run(*AWAY, "--data-dir", data, "--data-dir", data)[1]["data"]]
+    assert not any("directory.id" in each for each in told)
