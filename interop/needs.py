@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from benchmarks.spark_setup import connector_jars, spark_python
-from interop import franz_go, java_programs, node
+from interop import franz_go, java_programs, node, oldest_java
 from tools.class_archive import class_archive
 
 
@@ -19,9 +19,10 @@ def main() -> None:
     node.missing()
     franz_go.missing()
     try:
+        oldest_java.fetch()
         class_archive()
         connector_jars(spark_python())
-    except subprocess.SubprocessError as error:
+    except (RuntimeError, subprocess.SubprocessError) as error:
         print(f"make interop: going on, though this failed and a test will say so: {error}", file=sys.stderr)
 
 
