@@ -15,7 +15,7 @@ state, generation and members, `*` for the leader, `+` for one that waits in a j
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from ottla.coordination.groups.classic.draft import JOIN, SESSION, SYNC
 from ottla.coordination.groups.classic.group import ClassicGroup
@@ -87,7 +87,7 @@ class Story:
         """All that a log would have, from the beginning."""
         self.orphans: set[AlarmName] = set()
 
-    def play(self, *texts: str) -> Story:
+    def play(self, *texts: str) -> Self:
         """Let it happen, and compare."""
         for command, expected in (step for text in texts for step in steps_of(text)):
             self.happened = []

@@ -27,7 +27,7 @@ from ottla.coordination.groups.consumer.image import TopicImage, TopicMetadata
 from ottla.coordination.groups.consumer.member import ConsumerMember, MemberState, TopicIdPartition
 from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
 from ottla.coordination.groups.records import Record, decode_record
-from ottla.coordination.groups.shard import Shard
+from ottla.coordination.groups.shard import Event, Shard
 from ottla.coordination.machine import Decision
 from ottla.errors import name_of
 from ottla.protocol.messages.consumer_group_heartbeat import (
@@ -58,6 +58,8 @@ class Story(story.Story):
         self.topic_counts: dict[str, int] = {}
         self.topic_ids: dict[str, UUID] = {}
         self.visible: dict[str, set[str]] = {}
+        self.before: dict[str, dict[str, Any]] = {}
+        """The groups when something was told last."""
 
     def do(self, verb: str, names: list[str], options: dict[str, str]) -> None:
         if verb in VERBS:
@@ -69,7 +71,12 @@ class Story(story.Story):
     def consumers(self) -> ConsumerGroup:
         return self.machine.consumers.groups["g"]
 
+    def tell(self, who: str, event: Callable[[int], Event]) -> None:
+        self.before = copied(self.machine)
+        super().tell(who, event)
+
     def carry_out(self, decision: Decision[Record]) -> None:
+        assert state_of(self.machine) == self.before, "deciding changes nothing"
         before = list(self.happened)
         super().carry_out(decision)
         kept_lines = [line for line in self.happened[len(before) :] if line.startswith("keep ")]
@@ -230,6 +237,14 @@ def state_of(machine: Shard) -> dict[str, dict[str, Any]]:
     """Everything about consumer groups, but for what was worked out of the rest."""
     groups = machine.consumers.groups
     return {name: {**vars(group), "_names": None} for name, group in groups.items()}
+
+
+def copied(machine: Shard) -> dict[str, dict[str, Any]]:
+    """The same, which stays as it is whatever becomes of the groups."""
+    return {
+        name: {field: dict(value) if isinstance(value, dict) else value for field, value in state.items()}
+        for name, state in state_of(machine).items()
+    }
 
 
 def shown_record(record: ConsumerGroupRecord, tale: Story) -> str:

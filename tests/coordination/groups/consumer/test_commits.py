@@ -69,7 +69,82 @@ def test_an_old_commit_of_a_member_is_refused_as_it_does_not_know_why_it_may_fai
         Stable 1/1: a@1[t-0]
 
         commit a gen=1 version=8 t-0=1 → a: UNSUPPORTED_VERSION
+        commit a gen=1 version=9 t-0=1 → a: NONE
+
+        join x range=t version=3
+        x: m1 in 2 by range
+        Reconciling 2/2: a@1[t-0] m1~@2[]
+
+        commit m1 gen=2 version=8 t-0=1 → m1: NONE
     """)
+
+
+def test_of_several_partitions_each_must_be_the_members_since_the_epoch_that_it_says() -> None:
+    Story().play("""
+        topics t=2 →
+
+        hello a t
+        a: epoch 1 has t-0 t-1
+        Stable 1/1: a@1[t-0 t-1]
+
+        hello b t
+        b: epoch 2 has nothing
+        Reconciling 2/2: a@1[t-0 t-1] b@2[?]
+
+        alive a
+        a: epoch 1 has t-0
+        Reconciling 2/2: a@1[t-0 -t-1] b@2[?]
+
+        alive a owns=t-0
+        a: epoch 2
+        Reconciling 2/2: a@2[t-0] b@2[?]
+
+        commit a gen=1 t-0=6 t-1=6 → a: STALE_MEMBER_EPOCH
+        commit a gen=1 t-1=6 t-0=6 → a: STALE_MEMBER_EPOCH
+        commit a gen=1 t-0=6 → a: NONE
+    """)
+
+
+def test_a_group_without_members_keeps_what_nobody_of_it_commits() -> None:
+    Story().play("""
+        topics t=1 →
+
+        hello a t
+        a: epoch 1 has t-0
+        Stable 1/1: a@1[t-0]
+
+        bye a
+        a: epoch -1
+        Empty 2/1
+
+        commit stranger gen=0 t-0=1 → stranger: UNKNOWN_MEMBER_ID
+        commit stranger gen=2 t-0=1 → stranger: UNKNOWN_MEMBER_ID
+        commit t-0=1 → admin: NONE
+    """)
+
+
+@pytest.mark.parametrize(
+    ("member", "epoch", "code"),
+    [
+        (None, -1, ErrorCode.NONE),
+        ("", -1, ErrorCode.NONE),
+        ("", 0, ErrorCode.UNKNOWN_MEMBER_ID),
+        (None, 0, ErrorCode.UNKNOWN_MEMBER_ID),
+        (None, 1, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("stranger", -1, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("a", -1, ErrorCode.STALE_MEMBER_EPOCH),
+        ("a", 0, ErrorCode.STALE_MEMBER_EPOCH),
+        ("a", 1, ErrorCode.NONE),
+        ("a", 2, ErrorCode.STALE_MEMBER_EPOCH),
+    ],
+)
+def test_offsets_are_told_to_members_in_their_epoch_and_to_who_claims_no_membership(
+    member: str | None, epoch: int, code: int
+) -> None:
+    told = Story()
+    told.do("topics", [], {"t": "1"})
+    told.do("hello", ["a", "t"], {})
+    assert told.machine.fetch_error("g", member, epoch) == code
 
 
 def test_offsets_of_topics_that_are_read_are_not_deleted() -> None:

@@ -17,18 +17,18 @@ MATCHES = [
     ("[^a-c]x?", "d"), (r"\w+\.\d{2,3}", "a_b.123"), ("(?i)ABC", "abC"), ("a(?i:B)c", "abc"), ("a{2}", "aa"),
     (r"\Qa.b\E+", "a.bb"), (r"\Qa+", "a+"), (r"\Q\Ea", "a"), ("[[:alpha:]_]+", "ab_"), (r"\bfoo\b.*", "foo-bar"), ("x{,3}", "x{,3}"), ("a|", ""), ("{", "{"), ("{a}", "{a}"), ("{2", "{2"),
     (r"\p{Lu}\pL+", "Abc"), (r"\x41\x{42}", "AB"), (r"\A(?P<all>t+?)\z", "ttt"), (r"[\w.-]+", "a.b-c"), ("(?:a|b)*", "abba"),
-    (r"[\]a]", "]"), ("[]a]", "]"), (r"[a\-z]", "-"), (r"\S+\D", "ab"), (r"a\Bb", "ab"), ("((a*)*)*", "aaa"),
+    (r"[\]a]", "]"), ("[]a]", "]"), (r"[a\-z]", "-"), (r"\S+\D", "ab"), (r"a\Bb", "ab"), ("((a*)*)*", "aaa"), (r"a\b.", "aé"), ("[[:punct:]]+", "!_~"),
 ]  # fmt: skip
 DIFFERS = [
     ("orders", "orders-1"), ("rders", "orders"), ("a.b", "ab"), ("[^a]", "a"), (r"\d", "a"), ("a{2,3}", "aaaa"),
-    ("(?i)a(?-i)b", "aB"), (r"a\bb", "ab"), ("a^b", "ab"), (r"\P{Lu}", "A"), (".", ""),
+    ("(?i)a(?-i)b", "aB"), (r"a\bb", "ab"), ("a^b", "ab"), (r"\P{Lu}", "A"), (".", ""), ("[[:punct:]]", " "), ("[[:punct:]]", "é"), ("[[:punct:]]", "\x7f"), ("[[:punct:]]", "1"),
 ]  # fmt: skip
 FAULTS = {
     "(": "missing closing )", "a)": "unexpected )", "[a": "missing closing ]", "*a": "missing argument", "{2}": "missing argument", "a|{1,3}b": "missing argument", "({0,})": "missing argument",
     "a**": "nested repetition",
     "(?=x)": "Perl syntax", "(?<=x)y": "Perl syntax", "(?!x)": "Perl syntax", r"(a)\1": "invalid escape", "\\": "trailing backslash",
     "[z-a]": "character class range", "a{1001}": "repeat count", "a{3,2}": "repeat count", "(" * 500: "too deeply",
-    "((a{1000}){1000})": "too large", "[[:what:]]": "character class range", r"\p{Greek}": "character class range",
+    "((a{1000}){1000})": "too large", "[[:what:]]": "character class range", r"\p{Greek}": "character class range", r"\p{Qq}": "character class range", r"\p{L": "character class range", r"\p": "character class range",
     r"\xzz": "invalid escape", "(?P<>a)": "named capture",
 }  # fmt: skip
 

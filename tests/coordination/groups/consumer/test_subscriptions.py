@@ -116,6 +116,25 @@ def test_a_regular_expression_finds_what_its_client_may_know_of_and_nothing_else
     """)
 
 
+def test_a_classic_member_that_joins_shows_nobody_what_they_may_not_know_of() -> None:
+    Story().play("""
+        topics t-1=2 t-2=1 →
+        sight a t-1 →
+
+        hello a regex=t-.*
+        a: epoch 1 has t-1-0 t-1-1
+        Stable 1/1: a@1[t-1-0 t-1-1]
+
+        join x range=t-1 version=3
+        x: m1 in 2 by range
+        Reconciling 2/2: a@1[t-1-0 t-1-1] m1~@2[?]
+
+        alive a
+        a: epoch 1 has t-1-0
+        Reconciling 2/2: a@1[t-1-0 -t-1-1] m1~@2[?]
+    """)
+
+
 def test_members_who_may_know_of_different_topics_do_not_undo_each_others_findings_at_every_heartbeat() -> None:
     Story().play("""
         topics t-1=1 t-2=1 →

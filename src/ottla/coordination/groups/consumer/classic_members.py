@@ -113,7 +113,7 @@ def joining(draft: ConsumerDraft, request: JoinGroupRequest, fresh_id: str) -> C
     known = group.members.get(member_id)
     old = group.instance(instance_id)
     if old is not None:
-        return replaced(draft, old, member_id)
+        return replaced(draft, old, member_id, "classic")
     if known is None:
         draft.note(MemberJoined(group.group_id, member_id, instance_id, "classic"))
     return known or ConsumerMember(member_id)

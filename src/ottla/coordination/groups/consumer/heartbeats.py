@@ -94,15 +94,15 @@ def joining(draft: ConsumerDraft, request: ConsumerGroupHeartbeatRequest, member
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 f"instance id {request.instance_id} is {old.member_id}'s, which has not left: {member_id} cannot have it",
             )
-        return replaced(draft, old, member_id)
+        return replaced(draft, old, member_id, "consumer")
     known = draft.group.members.get(member_id)
     if known is None:
         draft.note(MemberJoined(draft.group.group_id, member_id, request.instance_id, "consumer"))
     return known or ConsumerMember(member_id)
 
 
-def replaced(draft: ConsumerDraft, old: ConsumerMember, member_id: str) -> ConsumerMember:
-    """A static member under its new id, in its old place, with what it had."""
+def replaced(draft: ConsumerDraft, old: ConsumerMember, member_id: str, protocol: str) -> ConsumerMember:
+    """A static member under its new id, in its old place, with what it had; it comes by `protocol`."""
     target = draft.group.target(old.member_id)
     member = replace(old, member_id=member_id, epoch=0, previous_epoch=0)
     # Removed and put anew, as its id is the key of its records.
@@ -110,7 +110,7 @@ def replaced(draft: ConsumerDraft, old: ConsumerMember, member_id: str) -> Consu
     draft.put(member)
     draft.set_target(member_id, target)
     assert member.instance_id is not None
-    draft.note(MemberJoined(draft.group.group_id, member_id, member.instance_id, "consumer"))
+    draft.note(MemberJoined(draft.group.group_id, member_id, member.instance_id, protocol))
     return member
 
 

@@ -1,0 +1,120 @@
+"""Members of the classic protocol in a group of the newer one: their sessions, their names, and what they are sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.coordination.groups.consumer.classic_members import assignment_bytes
+from ottla.coordination.groups.consumer.image import TopicImage
+from ottla.coordination.groups.consumer.member import ClassicMetadata, ConsumerMember
+from tests.coordination.groups.consumer.story import Story
+
+WITH_A_NEWER_ONE = """
+    topics t=2 →
+
+    hello b t
+    b: epoch 1 has t-0 t-1
+    Stable 1/1: b@1[t-0 t-1]
+"""
+
+
+def test_one_that_joins_and_is_not_heard_of_again_goes_with_its_session() -> None:
+    Story().play(
+        WITH_A_NEWER_ONE,
+        """
+        join a range=t version=3 session=10 rebalance=60
+        a: m1 in 2 by range
+        Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
+
+        wait 9 →
+        wait 2 → Assigning 3/2: b@1[t-0 t-1]
+    """,
+    )
+
+
+def test_one_that_fetches_what_it_has_while_there_is_a_new_epoch_is_to_join_again_within_its_rebalance_timeout() -> (
+    None
+):
+    Story().play(
+        WITH_A_NEWER_ONE,
+        """
+        join a range=t version=3 session=50 rebalance=20
+        a: m1 in 2 by range
+        Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
+
+        sync m1 gen=2 → m1: has nothing
+
+        hello c t
+        c: epoch 3 has nothing
+        Reconciling 3/3: b@1[t-0 t-1] m1~@2[?] c@3[]
+
+        sync m1 gen=2 → m1: REBALANCE_IN_PROGRESS
+        wait 19 →
+        wait 2 → Assigning 4/3: b@1[t-0 t-1] c@3[]
+    """,
+    )
+
+
+def test_one_that_joins_without_an_id_is_new_whatever_it_says_to_own() -> None:
+    Story().play(
+        WITH_A_NEWER_ONE,
+        """
+        join a cooperative=t owned=t-0 version=3
+        a: m1 in 2 by cooperative
+        Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
+    """,
+    )
+
+
+def test_a_static_one_that_comes_back_has_its_place_and_what_it_had() -> None:
+    told = Story().play(
+        WITH_A_NEWER_ONE,
+        """
+        join a static=i range=t version=9
+        a: m1 in 2 by range
+        Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
+
+        alive b
+        b: epoch 1 has t-0
+        Reconciling 2/2: b@1[t-0 -t-1] m1~@2[?]
+
+        alive b owns=t-0
+        b: epoch 2
+        Reconciling 2/2: b@2[t-0] m1~@2[?]
+
+        join m1 static=i range=t version=9
+        m1: m1 in 2 by range
+        Stable 2/2: b@2[t-0] m1~@2[t-1]
+
+        join c static=i range=t version=9
+        c: m2 in 2 by range
+        Stable 2/2: b@2[t-0] m2~@2[t-1]
+
+        beat m1 gen=2 → m1: UNKNOWN_MEMBER_ID
+    """,
+    )
+    assert told.consumers.instances == {"i": "m2"}
+    assert [note for note in told.notes if "joins" in note] == [
+        "Member b joins consumer group g by the consumer protocol.",
+        "Member m1 with instance id i joins consumer group g by the classic protocol.",
+        "Member m2 with instance id i joins consumer group g by the classic protocol.",
+    ]
+
+
+def test_the_broker_knows_whose_clients_they_are() -> None:
+    told = Story().play(
+        WITH_A_NEWER_ONE,
+        """
+        join a range=t version=3
+        a: m1 in 2 by range
+        Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
+    """,
+    )
+    assert [(each.client_id, each.client_host) for each in told.consumers.members.values()] == [("app", "/h")] * 2
+
+
+@pytest.mark.parametrize(("said", "sent"), [(0, 0), (1, 1), (3, 3), (9, 3)])
+def test_each_is_sent_its_partitions_in_the_version_in_which_it_has_asked(said: int, sent: int) -> None:
+    metadata = ClassicMetadata(10_000, (("range", said.to_bytes(2, "big") + b"\1\0\0"),))
+    member = ConsumerMember("m", classic=metadata)
+    assert assignment_bytes(member, [], TopicImage())[:2] == sent.to_bytes(2, "big")

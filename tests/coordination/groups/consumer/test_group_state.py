@@ -1,0 +1,172 @@
+"""What a group is made of: its records as they become state, its own settings, and what assignors are told."""
+
+from __future__ import annotations
+
+import inspect
+from uuid import UUID
+
+import pytest
+from msgspec import Struct
+
+from ottla.coordination.groups.consumer import events, group_spec, image, member, notes
+from ottla.coordination.groups.consumer import records as kept
+from ottla.coordination.groups.consumer.events import SettingsSeen
+from ottla.coordination.groups.consumer.group import ConsumerGroup
+from ottla.coordination.groups.consumer.group_spec import GroupSpec
+from ottla.coordination.groups.consumer.image import TopicImage, TopicMetadata
+from ottla.coordination.groups.consumer.member import MemberState
+from ottla.coordination.groups.consumer.range_assignor import assign_ranges
+from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
+from ottla.coordination.groups.events import AlarmName
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tests.coordination.groups.consumer.story import Story
+
+T, U, V = (UUID(int=number) for number in (1, 2, 3))
+ROOMS = (events, group_spec, image, member, notes)
+STRUCTS = [
+    each
+    for room in ROOMS
+    for each in vars(room).values()
+    if inspect.isclass(each) and issubclass(each, Struct) and each.__module__ == room.__name__
+]
+
+
+@pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.__name__)
+def test_what_is_handed_on_cannot_be_changed(struct: type[Struct]) -> None:
+    assert struct.__struct_config__.frozen
+
+
+def test_states_have_the_numbers_that_kafka_keeps_them_by() -> None:
+    assert {state.name: state.value for state in MemberState} == {
+        "STABLE": 0,
+        "UNREVOKED_PARTITIONS": 1,
+        "UNRELEASED_PARTITIONS": 2,
+        "UNKNOWN": 127,
+    }
+
+
+def test_a_group_has_the_session_and_the_heartbeats_that_it_was_told_itself() -> None:
+    told = Story(consumer_session_timeout_ms=45_000)
+    own = {"g": {"consumer_session_timeout_ms": 7_000}, "other": {"consumer_session_timeout_ms": 1}}
+    told.tell("", lambda ticket: SettingsSeen(ticket, own))
+    told.play("""
+        topics t=1 →
+
+        hello a t
+        a: epoch 1 has t-0
+        Stable 1/1: a@1[t-0]
+    """)
+    session = AlarmName("session", "g", "a")
+    assert told.alarms[session] == 7.0
+    told.tell("", lambda ticket: SettingsSeen(ticket, {}))
+    told.play("alive a → a: epoch 1")
+    assert told.alarms[session] == 45.0
+
+
+def test_who_joins_by_a_later_version_makes_up_its_id_itself() -> None:
+    told = Story()
+    request = ConsumerGroupHeartbeatRequest(
+        "g", "", 0, rebalance_timeout_ms=1000, subscribed_topic_names=["t"], topic_partitions=[]
+    )
+    told.heart("x", request, version=1)
+    assert told.happened == ["x: INVALID_REQUEST MemberId can't be empty."]
+
+
+def test_a_group_that_is_over_leaves_no_record_of_itself() -> None:
+    told = Story(records=True, offsets_retention_ms=1).play("""
+        topics t=1 →
+
+        hello a regex=t
+        keep member a
+        keep regex t t
+        keep epoch 1
+        keep target a t-0
+        keep target epoch 1
+        keep current a STABLE 1 t-0
+        a: epoch 1 has t-0
+        Stable 1/1: a@1[t-0]
+
+        bye a
+        keep no CurrentMember a
+        keep no TargetMember a
+        keep no MemberMetadata a
+        keep no RegularExpression
+        keep epoch 2
+        a: epoch -1
+        Empty 2/1
+
+        expire
+        keep no TargetEpoch
+        keep no GroupEpoch
+        broker: 0
+        no group
+    """)
+    assert told.machine.consumers.groups == {}
+
+
+def test_what_kafka_4_0_kept_of_topics_goes_with_the_next_epoch_or_with_the_group() -> None:
+    of_kafka = ConsumerGroupRecord(kept.PartitionMetadataKey("g"), kept.PartitionMetadataValue())
+    told = Story(records=True, offsets_retention_ms=1)
+    told.do("topics", [], {"t": "1"})
+    told.do("hello", ["a", "t"], {})
+    told.do("bye", ["a"], {})
+    for record in (of_kafka, of_kafka._replace(value=None), of_kafka):
+        told.machine.replay(record)
+    told.log.append((b"\0\4\0\1g", b"\0\0\0"))
+    told.happened = []
+    told.do("expire", [], {})
+    assert told.happened[:3] == ["keep no TargetEpoch", "keep no PartitionMetadata", "keep no GroupEpoch"]
+
+
+def test_tombstones_of_what_is_not_there_are_none_of_anything() -> None:
+    told = Story()
+    for key in (kept.GroupEpochKey("g"), kept.MemberMetadataKey("g", "m"), kept.TargetEpochKey("g")):
+        told.machine.replay(ConsumerGroupRecord(key, None))
+    assert told.machine.consumers.groups == {}
+    group = ConsumerGroup("g")
+    group.apply(ConsumerGroupRecord(kept.CurrentMemberKey("g", "m"), kept.CurrentMemberValue(member_epoch=3)))
+    assert (group.members, group.owners) == ({}, {})
+
+
+def test_a_target_that_was_taken_back_is_of_no_epoch() -> None:
+    group = ConsumerGroup("g")
+    group.apply(ConsumerGroupRecord(kept.TargetEpochKey("g"), kept.TargetEpochValue(7)))
+    assert group.assignment_epoch == 7
+    group.apply(ConsumerGroupRecord(kept.TargetEpochKey("g"), None))
+    assert group.assignment_epoch == 0
+
+
+def test_the_digest_of_no_topics_is_0_and_each_change_of_a_topic_gives_another() -> None:
+    names = frozenset({"t", "u"})
+    images = [
+        TopicImage(),
+        TopicImage.of(1, [TopicMetadata("t", T, 1)]),
+        TopicImage.of(2, [TopicMetadata("t", T, 2)]),
+        TopicImage.of(3, [TopicMetadata("t", V, 2)]),
+        TopicImage.of(4, [TopicMetadata("t", V, 2), TopicMetadata("u", U, 1)]),
+    ]
+    digests = [each.digest(names) for each in images]
+    assert digests[0] == 0
+    assert len(set(digests)) == len(digests)
+    assert TopicImage.of(9, [TopicMetadata("x", T, 1)]).digest(names) == 0
+
+
+def test_a_member_goes_on_with_what_it_had_as_far_as_it_is_there_and_the_member_reads_it() -> None:
+    before = {"a": frozenset({(T, 1), (T, 0), (T, 2), (T, 3), (U, 0), (V, 0)})}
+    spec = GroupSpec({T: 2, U: 1}, {"a": frozenset({T, V}), "b": frozenset({U})}, before)
+    assert spec.kept("a") == [(T, 0), (T, 1)]
+    assert spec.kept("b") == []
+
+
+def test_by_range_members_keep_what_they_had() -> None:
+    everything = frozenset({T, U})
+    before = {"a": frozenset({(T, 3), (U, 1)}), "b": frozenset({(T, 2), (U, 0)})}
+    spec = GroupSpec({T: 4, U: 2}, {"a": everything, "b": everything}, before)
+    given = assign_ranges(spec)
+    assert {(T, 3), (U, 1)} <= given["a"]
+    assert {(T, 2), (U, 0)} <= given["b"]
+    assert {len(places) for places in given.values()} == {3}
+
+
+def test_by_range_a_topic_that_nobody_reads_is_nobodys() -> None:
+    assert assign_ranges(GroupSpec({T: 2}, {"a": frozenset()})) == {"a": set()}

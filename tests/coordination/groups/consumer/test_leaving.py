@@ -1,0 +1,149 @@
+"""Members that go, for good or for a while, what a log says of it, and alarms that are about nobody any more."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ottla.coordination.groups.events import AlarmName, AlarmRang
+from tests.coordination.groups.consumer.story import Story
+
+ALONE = """
+    topics t=2 →
+
+    hello b t static=i rebalance=10
+    b: epoch 1 has t-0 t-1
+    Stable 1/1: b@1[t-0 t-1]
+"""
+
+
+def test_a_static_member_that_leaves_for_a_while_need_not_give_anything_back() -> None:
+    Story().play(
+        ALONE,
+        """
+        hello a t
+        a: epoch 2 has nothing
+        Reconciling 2/2: b@1[t-0 t-1] a@2[?]
+
+        alive b static=i
+        b: epoch 1 has t-0
+        Reconciling 2/2: b@1[t-0 -t-1] a@2[?]
+
+        bye b for-a-while static=i
+        b: epoch -2
+        Reconciling 2/2: b@-2[t-0] a@2[?]
+
+        wait 11 →
+    """,
+    )
+
+
+def test_a_member_that_is_to_give_back_has_just_its_rebalance_timeout_for_it_after_a_restart_too() -> None:
+    told = Story().play(
+        ALONE,
+        """
+        hello a t
+        a: epoch 2 has nothing
+        Reconciling 2/2: b@1[t-0 t-1] a@2[?]
+
+        wait 3 →
+
+        alive b static=i
+        b: epoch 1 has t-0
+        Reconciling 2/2: b@1[t-0 -t-1] a@2[?]
+    """,
+    )
+    assert told.alarms[AlarmName("revocation", "g", "b")] == 13.0
+    told.play("restart →")
+    assert {(name.kind, name.member): at for name, at in told.alarms.items()} == {
+        ("session", "b"): 48.0,
+        ("session", "a"): 48.0,
+        ("revocation", "b"): 13.0,
+    }
+    told.play("wait 11 → Assigning 3/2: a@2[?]")
+
+
+def test_after_a_restart_a_classic_member_is_not_waited_for_to_say_what_it_owns() -> None:
+    told = Story().play("""
+        topics t=2 →
+
+        hello b t
+        b: epoch 1 has t-0 t-1
+        Stable 1/1: b@1[t-0 t-1]
+
+        bye b
+        b: epoch -1
+        Empty 2/1
+
+        join x cooperative=t version=3
+        because m1 joins
+        x: m1 in 1 by cooperative led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=t-0,t-1
+        m1: has t-0 t-1
+        Stable 1: m1*
+
+        hello c t
+        c: epoch 2 has nothing
+        Reconciling 2/2: m1~@1[t-0 t-1] c@2[?]
+
+        join m1 cooperative=t owned=t-0,t-1 version=3
+        m1: m1 in 1 by cooperative
+        Reconciling 2/2: m1~@1[t-0 -t-1] c@2[?]
+
+        restart →
+    """)
+    assert {(name.kind, name.member) for name in told.alarms} == {("session", "m1"), ("session", "c")}
+
+
+def test_a_classic_member_that_is_to_join_again_has_its_rebalance_timeout_from_when_it_is_told() -> None:
+    told = Story().play("""
+        topics t=2 →
+
+        hello b t
+        b: epoch 1 has t-0 t-1
+        Stable 1/1: b@1[t-0 t-1]
+
+        join a range=t version=3 session=50 rebalance=20
+        a: m1 in 2 by range
+        Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
+
+        hello c t
+        c: epoch 3 has nothing
+        Reconciling 3/3: b@1[t-0 t-1] m1~@2[?] c@3[]
+
+        wait 4 →
+        beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
+        wait 4 →
+        beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
+    """)
+    assert told.alarms[AlarmName("rejoin", "g", "m1")] == 24.0
+
+
+def test_a_log_tells_who_comes_goes_for_a_while_and_is_gone() -> None:
+    told = Story().play(
+        ALONE,
+        """
+        bye b for-a-while static=i
+        b: epoch -2
+        Reconciling 1/1: b@-2[t-0 t-1]
+
+        wait 46 → Empty 2/1
+    """,
+    )
+    assert told.notes == [
+        "Member b with instance id i joins consumer group g by the consumer protocol.",
+        "Consumer group g is in epoch 1 (member b has changed its subscription).",
+        "Consumer group g has a target for epoch 1: 1 members, by uniform.",
+        "Member b of consumer group g is STABLE in epoch 1 with 2 partitions.",
+        "Static member b with instance id i temporarily left consumer group g.",
+        "Member b is no longer in consumer group g: the member session expired.",
+        "Consumer group g is in epoch 2 (member b is gone: the member session expired).",
+    ]
+
+
+def test_an_alarm_that_is_about_nobody_or_about_nothing_changes_nothing() -> None:
+    told = Story().play(ALONE)
+    for name in (AlarmName("session", "g", "stranger"), AlarmName("join", "g", "b"), AlarmName("sync", "g", "")):
+        told.tell("", partial(AlarmRang, name=name, wall_ms=0))
+    assert told.shown == "Stable 1/1: b@1[t-0 t-1]"
