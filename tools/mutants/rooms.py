@@ -120,6 +120,7 @@ ROOMS: dict[str, Room] = {
         # Not those that kill processes, nor the long histories: what a mistake breaks shows in the short ones.
         (
             "storage/test_compaction.py",
+            "storage/test_cleaned_transactions.py",
             "storage/test_compaction_transactions.py",
             "storage/test_index_file.py",
             "storage/test_indexes.py",
@@ -164,6 +165,7 @@ ROOMS: dict[str, Room] = {
         ),
         (
             "storage/test_beginning.py",
+            "storage/test_cleaned_transactions.py",
             "storage/test_compaction_transactions.py",
             "storage/test_epoch_check.py",
             "storage/test_flipped_bits.py",

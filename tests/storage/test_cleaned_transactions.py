@@ -1,0 +1,105 @@
+"""What is believed of a transaction index where compaction has taken records, or their markers too, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.records.batch import iter_headers
+from ottla.storage.indexes.transaction_index import ROW
+from ottla.storage.log import Log
+from tests.storage.batches import append, open_log
+from tests.storage.compacting import roll
+from tests.storage.producing import end, send
+
+A, B = 7, 8
+"""Producers."""
+END = 6
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Offset 0 of A, aborted at 2, and 1 of B, committed at 3, in a full segment; 4 of A again, aborted at 5."""
+    log = open_log(tmp_path / "t-0")
+    send(log, A, 0, transactional=True)
+    send(log, B, 0, transactional=True)
+    end(log, A, commit=False)
+    end(log, B, commit=True)
+    roll(log)
+    send(log, A, 1, transactional=True)
+    end(log, A, commit=False)
+    log.close()
+    return log.directory
+
+
+def take(folder: Path, *offsets: int) -> None:
+    """As compaction does: those batches are gone from the first segment, and its indexes fit to what is left."""
+    path = folder / f"{0:020d}.log"
+    data = path.read_bytes()
+    left = [
+        data[position : position + header.size_bytes]
+        for position, header in iter_headers(data)
+        if header.base_offset not in offsets
+    ]
+    path.write_bytes(b"".join(left))
+    for suffix in (".index", ".timeindex"):
+        path.with_suffix(suffix).write_bytes(b"")
+
+
+def reopened(folder: Path) -> Log:
+    return open_log(folder, clean=True, recovery_point=END)
+
+
+def aborted(log: Log) -> list[tuple[int, int, int]]:
+    return [(each.producer_id, each.first_offset, each.last_offset) for each in log.aborted(0, 0, END)]
+
+
+def test_a_marker_stays_that_of_what_compaction_has_taken_whoever_wrote_meanwhile(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = (folder / f"{0:020d}.txnindex").read_bytes()
+    take(folder, 0)
+    assert aborted(reopened(folder)) == [(A, 0, 2), (A, 4, 5)]
+    assert (folder / f"{0:020d}.txnindex").read_bytes() == rows
+    assert "made anew" not in caplog.text
+
+
+def test_one_whose_marker_is_gone_too_hides_nothing_and_stays(folder: Path) -> None:
+    take(folder, 0, 2)
+    assert aborted(reopened(folder)) == [(A, 0, 2), (A, 4, 5)]
+
+
+def test_a_row_whose_marker_is_that_of_a_commit_is_not_believed(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    take(folder, 1)
+    path = folder / f"{0:020d}.txnindex"
+    path.write_bytes(path.read_bytes() + ROW.pack(0, B, 1, 3, 3))
+    assert aborted(reopened(folder)) == [(A, 0, 2), (A, 4, 5)]
+    assert "it is made anew" in caplog.text
+
+
+def test_a_row_of_what_lies_behind_the_log_is_not_believed(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = folder / f"{4:020d}.txnindex"
+    for last_offset in (END, END + 9):
+        rows = path.read_bytes()
+        path.write_bytes(rows + ROW.pack(0, B, 5, last_offset, 5))
+        log = reopened(folder)
+        assert aborted(log) == [(A, 0, 2), (A, 4, 5)]
+        log.close()
+        assert path.read_bytes() == rows
+    assert caplog.text.count("it is made anew") == 2
+
+
+def test_a_file_that_is_damaged_is_told_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = folder / f"{0:020d}.txnindex"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert aborted(reopened(folder)) == [(A, 0, 2), (A, 4, 5)]
+    assert caplog.text.count("made anew") == 1
+
+
+def test_where_nothing_was_aborted_nothing_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"plain")
+    log.close()
+    assert aborted(open_log(log.directory, clean=True, recovery_point=1)) == []
+    assert caplog.text == ""
