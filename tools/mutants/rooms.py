@@ -120,7 +120,6 @@ ROOMS: dict[str, Room] = {
         # Not those that kill processes, nor the long histories: what a mistake breaks shows in the short ones.
         (
             "storage/test_compaction.py",
-            "storage/test_cleaned_transactions.py",
             "storage/test_compaction_transactions.py",
             "storage/test_index_file.py",
             "storage/test_indexes.py",
