@@ -132,6 +132,10 @@ def test_a_classic_member_that_joins_shows_nobody_what_they_may_not_know_of() ->
         alive a
         a: epoch 1 has t-1-0
         Reconciling 2/2: a@1[t-1-0 -t-1-1] m1~@2[?]
+
+        alive a owns=t-1-0
+        a: epoch 2
+        Reconciling 2/2: a@2[t-1-0] m1~@2[?]
     """)
 
 
