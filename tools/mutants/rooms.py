@@ -79,7 +79,15 @@ ROOMS: dict[str, Room] = {
     ),
     "coordination/controller": Room(("coordination/controller/*.py",), ("coordination/controller",)),
     "coordination/lifecycle": Room(("coordination/lifecycle/*.py",), ("coordination/lifecycle",)),
-    "coordination/quorum": Room(("coordination/quorum/*.py",), ("coordination/quorum",)),
+    "coordination/quorum": Room(
+        ("coordination/quorum/*.py",),
+        (
+            "coordination/quorum",
+            "simulation/test_found.py",
+            "simulation/test_quorum.py",
+            "simulation/test_quorum_stories.py",
+        ),
+    ),
     "coordination/quotas": Room(("coordination/quotas/*.py",), ("coordination/quotas",)),
     "coordination/replication": Room(("coordination/replication/*.py",), ("coordination/replication",)),
     "coordination/telemetry": Room(("coordination/telemetry/*.py",), ("coordination/telemetry",)),

@@ -94,3 +94,14 @@ def test_the_quorum_of_one_that_snapshots_say_today_is_read() -> None:
     (one,) = told.voters
     assert (one.voter_id, one.voter_directory_id, list(one.endpoints)) == (7, DIRECTORY, [])
     assert one.k_raft_version_feature == KRaftVersionFeature(0, 1)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_a_value_that_is_too_short_or_too_long_is_told(record: ControlRecord) -> None:
+    _, value = encode_control(record)
+    for size in range(2):
+        with pytest.raises(CorruptRecordError, match=f"a {type(record).__name__} of version"):
+            decode_control(record.KEY, value[:size])
+    for damaged in (value[:-1], value + b"\0"):
+        with pytest.raises(CorruptRecordError):
+            decode_control(record.KEY, damaged)

@@ -1,0 +1,134 @@
+"""What a replica tells of its quorum: the leader all of it, anybody else whom to ask, a controller where controllers are."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from ottla.coordination.quorum import wire
+from ottla.coordination.quorum.config import QuorumConfig
+from ottla.coordination.quorum.described import CONTROLLERS, describe_cluster, describe_quorum
+from ottla.coordination.quorum.events import Asked
+from ottla.coordination.quorum.log_shape import LogShape
+from ottla.coordination.quorum.observer import METADATA_TOPIC
+from ottla.coordination.quorum.raft import Raft
+from ottla.coordination.quorum.state import ElectionState
+from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
+from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
+from ottla.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    PartitionData,
+    ReplicaState,
+    RequestPartitionData,
+    RequestTopicData,
+)
+from tests.coordination.quorum.test_raft import FIRST, ME, OTHER, THIRD, VOTERS, fetches, leading, replica
+
+WALL_MS = 1_700_000_000_000
+FOURTH = ReplicaKey(4, UUID(int=4))
+
+
+def asked(*places: tuple[str, int]) -> DescribeQuorumRequest:
+    return DescribeQuorumRequest(
+        [RequestTopicData(topic, [RequestPartitionData(index)]) for topic, index in places or [(METADATA_TOPIC, 0)]]
+    )
+
+
+def told(raft: Raft) -> PartitionData:
+    (topic,) = describe_quorum(raft, asked(), WALL_MS).topics
+    (partition,) = topic.partitions
+    assert (topic.topic_name, partition.partition_index) == (METADATA_TOPIC, 0)
+    return partition
+
+
+def test_a_leader_tells_how_far_each_has_come_and_when_it_was_heard() -> None:
+    raft = leading()
+    raft.step(Asked(1, fetches()), 9.1, 0.0)
+    raft.step(Asked(2, fetches(LogShape(0, 0, ()), committed=0, who=FOURTH)), 9.25, 0.0)
+    found = told(raft)
+    assert (found.error_code, found.leader_id, found.leader_epoch, found.high_watermark) == (0, 1, 1, 1)
+    assert found.current_voters == [
+        ReplicaState(1, ME.directory_id, 1, WALL_MS, WALL_MS),
+        ReplicaState(2, OTHER.directory_id, 1, WALL_MS - 150, WALL_MS - 150),
+        ReplicaState(3, THIRD.directory_id, -1, -1, -1),
+    ]
+    assert found.observers == [ReplicaState(4, FOURTH.directory_id, 0, WALL_MS, -1)]
+
+
+def test_a_leader_that_has_taken_itself_out_reads_along() -> None:
+    raft = leading()
+    raft.log = FIRST._replace(voters=VOTERS.without(1))
+    found = told(raft)
+    assert [each.replica_id for each in found.current_voters] == [2, 3]
+    assert [each.replica_id for each in found.observers] == [1]
+
+
+def test_whoever_does_not_lead_tells_whom_to_ask() -> None:
+    raft = replica()
+    found = told(raft)
+    assert (found.error_code, found.leader_id, found.leader_epoch) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 3)
+    assert found.error_message == "node 1 does not lead the quorum, nobody is known to in epoch 3"
+    raft.step(Asked(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
+    found = told(raft)
+    assert (found.error_code, found.leader_id, found.leader_epoch) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 2, 4)
+    assert found.error_message == "node 1 does not lead the quorum, node 2 does in epoch 4"
+    assert (found.current_voters, found.observers) == ((), ())
+
+
+def test_only_the_metadata_have_a_quorum() -> None:
+    response = describe_quorum(leading(), asked((METADATA_TOPIC, 1), ("flights", 0)), WALL_MS)
+    assert [each.error_code for topic in response.topics for each in topic.partitions] == [
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    ] * 2
+    assert response.nodes == ()
+
+
+def placed(*ids: int) -> VoterSet:
+    """Voters that say where they are, but for the last."""
+    return VoterSet(
+        Voter(
+            id_,
+            UUID(int=id_),
+            [Endpoint("CONTROLLER", f"h{id_}", 9090 + id_)] if id_ != ids[-1] else [],
+            KRaftVersionFeature(0, 1),
+        )
+        for id_ in ids
+    )
+
+
+def alone(voters: VoterSet) -> Raft:
+    return Raft(ME, "cluster", LogShape(0, 1, ((1, 0),), 1, voters=voters), ElectionState(1), QuorumConfig(), 0.0, 0.0)
+
+
+def test_where_one_partition_is_told_of_so_are_the_places_of_all_who_vote() -> None:
+    raft = leading()
+    raft.log = FIRST._replace(voters=placed(2, 1, 3))
+    response = describe_quorum(raft, asked(("flights", 0), (METADATA_TOPIC, 0)), WALL_MS)
+    nodes = [(each.node_id, [(one.name, one.host, one.port) for one in each.listeners]) for each in response.nodes]
+    assert nodes == [(1, [("CONTROLLER", "h1", 9091)]), (2, [("CONTROLLER", "h2", 9092)]), (3, [])]
+    assert describe_quorum(replica(), asked(), WALL_MS).nodes == ()
+
+
+def test_a_controller_tells_where_controllers_are_those_who_vote_first_and_who_has_registered() -> None:
+    raft = alone(placed(2, 1, 3))
+    registered = {1: ("elsewhere", 1), 4: ("h4", 9094), 3: ("h3", 9093)}
+    found = describe_cluster(raft, DescribeClusterRequest(endpoint_type=CONTROLLERS), registered)
+    assert (found.error_code, found.cluster_id, found.controller_id, found.endpoint_type) == (0, "cluster", -1, 2)
+    assert [(each.broker_id, each.host, each.port) for each in found.brokers] == [
+        (1, "h1", 9091),
+        (2, "h2", 9092),
+        (3, "h3", 9093),
+        (4, "h4", 9094),
+    ]
+    raft.step(Asked(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
+    assert describe_cluster(raft, DescribeClusterRequest(endpoint_type=CONTROLLERS)).controller_id == 2
+
+
+@pytest.mark.parametrize("kind", [0, 1, 3])
+def test_who_asks_a_controller_for_brokers_is_told_that_it_is_none(kind: int) -> None:
+    found = describe_cluster(replica(), DescribeClusterRequest(endpoint_type=kind))
+    assert found.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
+    assert "bootstrap controllers" in (found.error_message or "")
