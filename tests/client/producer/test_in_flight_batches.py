@@ -77,6 +77,21 @@ def test_what_waited_behind_a_batch_that_is_refused_without_end_names_that_refus
     assert said[6].startswith("7 records for t-0 not delivered")
 
 
+def test_what_kept_others_long_ago_is_not_why_later_ones_are_late() -> None:
+    story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
+    story.answers = [refused(ErrorCode.KAFKA_STORAGE_ERROR)] * 99
+    [first] = story.send(1)
+    while not first.done():
+        story.sender.run_once()
+    story.answers, story.silent = [], True
+    story.clock.advance(1.0)
+    [second] = story.send(1)
+    while not second.done():
+        story.sender.run_once()
+    assert "KAFKA_STORAGE_ERROR" in str(first.exception(0))
+    assert "NETWORK_EXCEPTION" in str(second.exception(0))
+
+
 def test_what_was_never_sent_says_so() -> None:
     story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500, max_in_flight_requests_per_connection=1)
     story.silent = True

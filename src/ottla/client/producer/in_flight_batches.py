@@ -72,8 +72,8 @@ class InFlightBatches:
         self._in_order = config.max_in_flight_requests_per_connection == 1
         self._batches: dict[ProducerBatch, Departure] = {}
         """Each with the request in which it left last."""
-        self._hindrances: dict[TopicPartition, Exception] = {}
-        """Why a batch of a partition was to be sent again last, until one arrives: those behind it wait for the same."""
+        self._hindrances: dict[TopicPartition, tuple[float, Exception]] = {}
+        """When and why a batch of a partition was to be sent again last, until one arrives: those behind it wait for the same."""
         self._cluster = self._metadata.cluster
         """As it was when `follow_leaders` last looked."""
         self.unheard = UnheardFailures()
@@ -201,7 +201,7 @@ class InFlightBatches:
         LOG.debug("[%s] %s: %s, trying again", self._name, batch.tp, error)
         batch.last_error = error if isinstance(error, Exception) else None
         if isinstance(error, KafkaError) and error.code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            self._hindrances[batch.tp] = error  # that one just says that another is to come before it
+            self._hindrances[batch.tp] = now, error  # that one just says that another is to come before it
         self._accumulator.reenqueue(batch, now)
         self._sensors.retried.of(batch.tp.topic).record(batch.count)
         if self._events.active:
@@ -248,6 +248,7 @@ class InFlightBatches:
         late = [batch for batch in self._batches if self._accumulator.is_expired(batch, now)]
         for batch in late:
             self._land(batch)
+        for batch in late:
             self.give_up(batch, self._too_late(batch, batch.attempts + 1), certain=False)
         for batch in self._accumulator.expired_batches(now):
             self.give_up(batch, self._too_late(batch, batch.attempts), certain=False)
@@ -265,7 +266,8 @@ class InFlightBatches:
         return min((batch.created + span for batch in self._batches), default=FOREVER)
 
     def _too_late(self, batch: ProducerBatch, sent: int) -> KafkaTimeoutError:
-        cause = self._hindrances.get(batch.tp) or batch.last_error or self._client.trouble()
+        when, hindrance = self._hindrances.get(batch.tp, (-FOREVER, None))
+        cause = (hindrance if when >= batch.created else None) or batch.last_error or self._client.trouble()
         return KafkaTimeoutError(
             f"{batch.count} {'record' if batch.count == 1 else 'records'} for {batch.tp} not delivered within "
             f"delivery.timeout.ms = {self._config.delivery_timeout_ms}, {times(sent)}: {cause}"
