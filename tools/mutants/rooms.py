@@ -84,7 +84,6 @@ ROOMS: dict[str, Room] = {
         (
             "coordination/quorum",
             "simulation/test_found.py",
-            "simulation/test_quorum.py",
             "simulation/test_quorum_stories.py",
         ),
     ),
