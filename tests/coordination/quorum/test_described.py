@@ -9,7 +9,7 @@ import pytest
 from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.config import QuorumConfig
 from ottla.coordination.quorum.described import CONTROLLERS, describe_cluster, describe_quorum
-from ottla.coordination.quorum.events import Asked
+from ottla.coordination.quorum.events import Asked, Passed, Send
 from ottla.coordination.quorum.log_shape import LogShape
 from ottla.coordination.quorum.observer import METADATA_TOPIC
 from ottla.coordination.quorum.raft import Raft
@@ -25,6 +25,7 @@ from ottla.protocol.messages.describe_quorum import (
     RequestPartitionData,
     RequestTopicData,
 )
+from ottla.protocol.messages.end_quorum_epoch import EndQuorumEpochRequest
 from tests.coordination.quorum.test_raft import FIRST, ME, OTHER, THIRD, VOTERS, fetches, leading, replica
 
 WALL_MS = 1_700_000_000_000
@@ -132,3 +133,20 @@ def test_who_asks_a_controller_for_brokers_is_told_that_it_is_none(kind: int) ->
     found = describe_cluster(replica(), DescribeClusterRequest(endpoint_type=kind))
     assert found.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
     assert "bootstrap controllers" in (found.error_message or "")
+
+
+def test_whoever_answers_says_where_the_leader_is_by_the_voters_or_by_its_own_word() -> None:
+    raft = alone(placed(1, 2, 3))
+    assert (raft.told.leader_id, raft.told.endpoints) == (-1, [])
+    raft.step(Asked(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
+    assert (raft.told.epoch, raft.told.endpoints) == (4, [(2, "h2", 9092)])
+    raft.step(Asked(2, wire.begin_request("cluster", 3, ME, 5, [Endpoint("CONTROLLER", "there", 9)])), 0.2, 0.0)
+    assert (raft.told.epoch, raft.told.endpoints) == (5, [(3, "there", 9)])
+
+
+def test_who_led_and_was_started_anew_tells_all_others_that_it_does_not_lead() -> None:
+    raft = replica(ElectionState(3, ME.id))
+    done = raft.step(Passed(), 0.1, 0.0)
+    told_to = {wish.to: wish.request for wish in done if isinstance(wish, Send)}
+    assert set(told_to) == {2, 3}
+    assert all(isinstance(request, EndQuorumEpochRequest) for request in told_to.values())
