@@ -5,7 +5,6 @@ Speaks the oldest version of nearly each API (KIP-896). `Oldest.java` cannot be 
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from rivals import apache_kafka as rival
@@ -20,11 +19,7 @@ def fetch() -> None:
     """Bring the jars, unless they are there."""
     with one_at_a_time(JARS):
         if not any(JARS.glob("kafka-clients-*.jar")):
-            part = JARS.with_suffix(".part")
-            shutil.rmtree(part, ignore_errors=True)
-            goal = ("dependency:copy-dependencies", f"-DoutputDirectory={part}")
-            rival.run(["mvn", "--batch-mode", "--quiet", "-f", str(HERE / "pom.xml"), *goal])
-            part.rename(JARS)
+            rival.bring(HERE / "pom.xml", JARS)
 
 
 def tell(*words: str) -> list[str]:

@@ -66,21 +66,22 @@ def fetch() -> None:
     """Bring the jars, unless they are there."""
     with one_at_a_time(JARS):
         if not fetched():
-            bring()
+            bring(POM, JARS)
 
 
-def bring() -> None:
+def bring(pom: Path, jars: Path) -> None:
+    """Have all that a project of Maven's depends on in a folder."""
     if shutil.which("mvn") is None:
         raise RuntimeError(
-            "there is no Maven (mvn) here, which fetches Apache Kafka's jars: install it, or `make interop`"
+            f"there is no Maven (mvn) here, which fetches the jars of {jars.name}: install it, or `make interop`"
         )
     # Into a folder beside it first, so that an interrupted download is not taken for a finished one.
-    part = JARS.with_suffix(".part")
+    part = jars.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     goal = ("dependency:copy-dependencies", f"-DoutputDirectory={part}")
-    run(["mvn", "--batch-mode", "--quiet", "-f", str(POM), *goal])
-    shutil.rmtree(JARS, ignore_errors=True)
-    part.rename(JARS)
+    run(["mvn", "--batch-mode", "--quiet", "-f", str(pom), *goal])
+    shutil.rmtree(jars, ignore_errors=True)
+    part.rename(jars)
 
 
 def java(main_class: str, *arguments: str, classes: str = "") -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from ottla.free_ports import free_port
-from rivals.apache_kafka import ROOT, render, run, stop
+from rivals.apache_kafka import ROOT, bring, render, stop
 from rivals.one_at_a_time import one_at_a_time
 
 JARS = ROOT / ".cache" / "kafka-connect"
@@ -29,12 +28,7 @@ def fetch() -> None:
     """Bring the jars, unless they are there."""
     with one_at_a_time(JARS):
         if not all(any(JARS.glob(pattern)) for pattern in NEEDED):
-            part = JARS.with_suffix(".part")
-            shutil.rmtree(part, ignore_errors=True)
-            goal = ("dependency:copy-dependencies", f"-DoutputDirectory={part}")
-            run(["mvn", "--batch-mode", "--quiet", "-f", str(POM), *goal])
-            shutil.rmtree(JARS, ignore_errors=True)
-            part.rename(JARS)
+            bring(POM, JARS)
 
 
 class KafkaConnect:

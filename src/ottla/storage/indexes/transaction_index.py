@@ -138,8 +138,8 @@ class TransactionIndex:
         self.believed = False
 
     def miss(self) -> None:
-        """Note that there may have been a file that has gone, unless there is one: the batches are asked, in a later run too."""
-        if self.path.exists():
+        """Before the offset index is made anew: where it had gone, note that this one may have gone too; the batches are asked, in a later run as well."""
+        if self._has_offset_index or self.path.exists():
             return
         self.doubt()
         try:
@@ -229,13 +229,16 @@ class TransactionIndex:
         last: int = LAST.unpack_from(self.rows, number * ROW.size)[0]
         return last
 
+    @property
+    def _has_offset_index(self) -> bool:
+        return self.path.with_name(self.path.name.replace(".txnindex", ".index")).exists()
+
     def _load(self) -> bytearray:
         try:
             rows = bytearray(read_whole(self.path))
         except FileNotFoundError:
-            offset_index = self.path.with_name(self.path.name.replace(".txnindex", ".index"))
             self._noted = self._base in read_aborting(self.path.parent)
-            self.believed = not self._noted and offset_index.exists()
+            self.believed = not self._noted and self._has_offset_index
             return bytearray()
         check_rows(rows, self.path, self._base)
         return rows

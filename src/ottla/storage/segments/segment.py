@@ -341,7 +341,7 @@ class Segment(SegmentEnd):
         Where the disk does not let us there are no indexes, until somebody asks for them again.
         """
         file, size, bounds = self.file, self.size, self.bounds  # for which all that is here may be looked at
-        self._miss_transactions()
+        self.transactions.miss()
         self.clear_indexes()
         self.rebuilt = self.changed = self._unindexed = True
         try:
@@ -387,13 +387,9 @@ class Segment(SegmentEnd):
                 self.size = position
                 self.bytes_since_entry = 0
                 return
-        self._miss_transactions()
+        self.transactions.miss()
         self.clear_indexes()
         self.rebuilt = self.changed = True
-
-    def _miss_transactions(self) -> None:
-        if not self.beside(".index").exists():
-            self.transactions.miss()
 
     def new_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         return (

@@ -7,20 +7,13 @@ import pytest
 from ottla.coordination.groups.consumer.classic_members import assignment_bytes
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.member import ClassicMetadata, ConsumerMember
+from tests.coordination.groups.consumer.prelude import ONE_STABLE
 from tests.coordination.groups.consumer.story import Story
-
-WITH_A_NEWER_ONE = """
-    topics t=2 →
-
-    hello b t
-    b: epoch 1 has t-0 t-1
-    Stable 1/1: b@1[t-0 t-1]
-"""
 
 
 def test_one_that_joins_and_is_not_heard_of_again_goes_with_its_session() -> None:
     Story().play(
-        WITH_A_NEWER_ONE,
+        ONE_STABLE,
         """
         join a range=t version=3 session=10 rebalance=60
         a: m1 in 2 by range
@@ -36,7 +29,7 @@ def test_one_that_fetches_what_it_has_while_there_is_a_new_epoch_is_to_join_agai
     None
 ):
     Story().play(
-        WITH_A_NEWER_ONE,
+        ONE_STABLE,
         """
         join a range=t version=3 session=50 rebalance=20
         a: m1 in 2 by range
@@ -57,7 +50,7 @@ def test_one_that_fetches_what_it_has_while_there_is_a_new_epoch_is_to_join_agai
 
 def test_one_that_joins_without_an_id_is_new_whatever_it_says_to_own() -> None:
     Story().play(
-        WITH_A_NEWER_ONE,
+        ONE_STABLE,
         """
         join a cooperative=t owned=t-0 version=3
         a: m1 in 2 by cooperative
@@ -68,7 +61,7 @@ def test_one_that_joins_without_an_id_is_new_whatever_it_says_to_own() -> None:
 
 def test_a_static_one_that_comes_back_has_its_place_and_what_it_had() -> None:
     told = Story().play(
-        WITH_A_NEWER_ONE,
+        ONE_STABLE,
         """
         join a static=i range=t version=9
         a: m1 in 2 by range
@@ -103,7 +96,7 @@ def test_a_static_one_that_comes_back_has_its_place_and_what_it_had() -> None:
 
 def test_the_broker_knows_whose_clients_they_are() -> None:
     told = Story().play(
-        WITH_A_NEWER_ONE,
+        ONE_STABLE,
         """
         join a range=t version=3
         a: m1 in 2 by range

@@ -7,6 +7,7 @@ import pytest
 from ottla.coordination.groups.events import TransactionalOffsetsCommitted
 from ottla.errors import ErrorCode
 from ottla.model import OffsetAndMetadata, TopicPartition
+from tests.coordination.groups.consumer.prelude import GIVEN_BACK
 from tests.coordination.groups.consumer.story import Story
 
 
@@ -80,29 +81,14 @@ def test_an_old_commit_of_a_member_is_refused_as_it_does_not_know_why_it_may_fai
 
 
 def test_of_several_partitions_each_must_be_the_members_since_the_epoch_that_it_says() -> None:
-    Story().play("""
-        topics t=2 →
-
-        hello a t
-        a: epoch 1 has t-0 t-1
-        Stable 1/1: a@1[t-0 t-1]
-
-        hello b t
-        b: epoch 2 has nothing
-        Reconciling 2/2: a@1[t-0 t-1] b@2[?]
-
-        alive a
-        a: epoch 1 has t-0
-        Reconciling 2/2: a@1[t-0 -t-1] b@2[?]
-
-        alive a owns=t-0
-        a: epoch 2
-        Reconciling 2/2: a@2[t-0] b@2[?]
-
+    Story().play(
+        GIVEN_BACK,
+        """
         commit a gen=1 t-0=6 t-1=6 → a: STALE_MEMBER_EPOCH
         commit a gen=1 t-1=6 t-0=6 → a: STALE_MEMBER_EPOCH
         commit a gen=1 t-0=6 → a: NONE
-    """)
+    """,
+    )
 
 
 def test_a_group_without_members_keeps_what_nobody_of_it_commits() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ottla.coordination.groups.events import AlarmName, AlarmRang
+from tests.coordination.groups.consumer.prelude import CLASSIC_AND_THIRD
 from tests.coordination.groups.consumer.story import Story
 
 ALONE = """
@@ -97,26 +98,15 @@ def test_after_a_restart_a_classic_member_is_not_waited_for_to_say_what_it_owns(
 
 
 def test_a_classic_member_that_is_to_join_again_has_its_rebalance_timeout_from_when_it_is_told() -> None:
-    told = Story().play("""
-        topics t=2 →
-
-        hello b t
-        b: epoch 1 has t-0 t-1
-        Stable 1/1: b@1[t-0 t-1]
-
-        join a range=t version=3 session=50 rebalance=20
-        a: m1 in 2 by range
-        Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
-
-        hello c t
-        c: epoch 3 has nothing
-        Reconciling 3/3: b@1[t-0 t-1] m1~@2[?] c@3[]
-
+    told = Story().play(
+        CLASSIC_AND_THIRD,
+        """
         wait 4 →
         beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
         wait 4 →
         beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
-    """)
+    """,
+    )
     assert told.alarms[AlarmName("rejoin", "g", "m1")] == 24.0
 
 

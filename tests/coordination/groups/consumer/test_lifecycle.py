@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tests.coordination.groups.consumer.prelude import GIVEN_BACK
 from tests.coordination.groups.consumer.story import Story
 
 
@@ -164,30 +165,15 @@ def test_a_member_that_changes_what_it_reads_gives_the_rest_back_first() -> None
 
 
 def test_who_did_not_hear_the_answer_comes_again_with_the_epoch_before() -> None:
-    Story().play("""
-        topics t=2 →
-
-        hello a t
-        a: epoch 1 has t-0 t-1
-        Stable 1/1: a@1[t-0 t-1]
-
-        hello b t
-        b: epoch 2 has nothing
-        Reconciling 2/2: a@1[t-0 t-1] b@2[?]
-
-        alive a
-        a: epoch 1 has t-0
-        Reconciling 2/2: a@1[t-0 -t-1] b@2[?]
-
-        alive a owns=t-0
-        a: epoch 2
-        Reconciling 2/2: a@2[t-0] b@2[?]
-
+    Story().play(
+        GIVEN_BACK,
+        """
         alive a epoch=1 owns=t-0 → a: epoch 2
         alive a epoch=1 → a: FENCED_MEMBER_EPOCH member epoch 1 is smaller than 2, which the coordinator knows: give up all partitions and join again
         alive a epoch=1 owns=t-0,t-1 → a: FENCED_MEMBER_EPOCH member epoch 1 is smaller than 2, which the coordinator knows: give up all partitions and join again
         alive a epoch=7 → a: FENCED_MEMBER_EPOCH member epoch 7 is greater than 2, which the coordinator knows: give up all partitions and join again
-    """)
+    """,
+    )
 
 
 def test_who_was_fenced_joins_again_and_has_what_it_had() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, encode
+from tests.coordination.groups.consumer.prelude import CLASSIC_AND_THIRD
 from tests.coordination.groups.consumer.story import Story
 
 
@@ -127,21 +128,9 @@ def test_members_that_wait_for_the_end_of_a_rebalance_are_sent_into_the_other_ki
 
 
 def test_a_classic_member_that_does_not_join_again_in_its_rebalance_timeout_is_removed() -> None:
-    Story().play("""
-        topics t=2 →
-
-        hello b t
-        b: epoch 1 has t-0 t-1
-        Stable 1/1: b@1[t-0 t-1]
-
-        join a range=t version=3 session=50 rebalance=20
-        a: m1 in 2 by range
-        Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
-
-        hello c t
-        c: epoch 3 has nothing
-        Reconciling 3/3: b@1[t-0 t-1] m1~@2[?] c@3[]
-
+    Story().play(
+        CLASSIC_AND_THIRD,
+        """
         wait 15 →
 
         alive b
@@ -157,7 +146,8 @@ def test_a_classic_member_that_does_not_join_again_in_its_rebalance_timeout_is_r
         Reconciling 4/4: b@1[t-0 -t-1] c@3[]
 
         wait 6 →
-    """)
+    """,
+    )
 
 
 def test_a_classic_member_that_does_not_fetch_what_it_was_given_is_removed() -> None:
