@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.console.guard import Door, is_loopback, refusal
+from ottla.console.guard import Door, refusal
+from ottla.loopback import is_loopback
 
 HOME = Door("127.0.0.1", 8080, None)
 ABROAD = Door("0.0.0.0", 8080, "s3cret")

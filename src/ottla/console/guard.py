@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import NamedTuple
 
-LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+from ottla.loopback import allowed_hosts
+
 READING = ("GET", "HEAD")
 
 
@@ -27,9 +27,8 @@ class Door(NamedTuple):
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What may stand in Host on a loopback address."""
-        written = f"[{self.host}]" if ":" in self.host else self.host
-        return frozenset(f"{name}:{self.port}" for name in (*LOOPBACK_NAMES, written))
+        """The values of Host that are accepted on a loopback address."""
+        return allowed_hosts(self.host, self.port)
 
 
 class Refusal(NamedTuple):
@@ -37,16 +36,6 @@ class Refusal(NamedTuple):
 
     status: int
     sentence: str
-
-
-def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def refusal(door: Door, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:

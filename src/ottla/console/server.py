@@ -11,12 +11,13 @@ from typing import Any
 
 from ottla.console.app import app
 from ottla.console.cluster import Cluster
-from ottla.console.guard import Door, is_loopback
+from ottla.console.guard import Door
 from ottla.console.listening import listener_at
 from ottla.console.pipelines import Pipelines
 from ottla.console.touring import Tour
 from ottla.console.traced import Traced
 from ottla.extras import extra
+from ottla.loopback import is_loopback
 
 with extra("console"):
     import uvicorn

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from ottla.extras import extra
 
-NEEDED = ("pydantic", "pydantic_core", "pyspark", "pyarrow", "urllib3", "ruamel")
+NEEDED = ("pydantic", "pydantic_core", "pyspark", "pyarrow", "urllib3", "ruamel", "starlette", "uvicorn")
 """What is loaded with the first model of a source or a sink, in whatever order."""
 
 with extra("pipelines"):

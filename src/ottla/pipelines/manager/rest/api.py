@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 from ottla.errors import OttlaError
 from ottla.pipelines.manager.manager import Manager
@@ -65,15 +65,15 @@ class Api:
             return RestError(500, f"{error.filename}: {error.strerror}").answer()
 
     def _answer(self, method: str, target: str, body: bytes) -> Answer:
-        parts = urlsplit(target)
-        path = parts.path.rstrip("/") or "/"
+        path, _, query_text = target.partition("?")  # not urlsplit: in `//host/path` it takes the host off
+        path = path.rstrip("/") or "/"
         fitting = [
             (one, found, call) for one, path_pattern, call in PATTERNS if (found := path_pattern.fullmatch(path))
         ]
         for one, found, function in fitting:
             if one == method:
                 names = {name: unquote(text) for name, text in found.groupdict().items()}
-                query = parse_qs(parts.query, keep_blank_values=True)
+                query = parse_qs(query_text, keep_blank_values=True)
                 asked = Asked(self._manager, self._tables, names, query, body, self._worker_id, self._identity)
                 return function(asked)
         if fitting:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.manager.facts import Facts
@@ -52,6 +53,8 @@ def done(asked: Asked, call: Callable[[], Any]) -> Any:
         return asked.manager.requests.ask(call).result(PATIENCE)
     except TimeoutError:
         raise RestError(503, "the manager is busy starting another pipeline; ask again") from None
+    except CancelledError:
+        raise RestError(503, "the manager is ending; ask the next one") from None
 
 
 def names(asked: Asked) -> Answer:

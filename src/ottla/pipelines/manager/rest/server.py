@@ -1,119 +1,217 @@
-"""The HTTP server of a manager: a thread for each connection, which it keeps.
+"""The HTTP server of a manager: uvicorn, whose parser is h11, in a thread with an event loop of its own.
 
-On loopback, and for programs: a request that a browser sends for some page of another site is refused, as is one that came here
-by a name that is not this machine's.
+It serves programs and has no pages. A browser sends requests to 127.0.0.1 for every page that is open in it, so a request
+must name exactly this server in Host, and exactly this server's own address in Origin if it has one.
+
+A rejected request ends its connection. Otherwise its body, which a web page may choose freely, would be read as the next
+request, and that one has the headers that the page wants.
 """
 
 from __future__ import annotations
 
-import socket
+import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import AF_INET, AF_INET6, create_server, socket
 from typing import Any
-from urllib.parse import urlsplit
 
 from ottla.cannot_listen import cannot_listen
 from ottla.errors import ConfigError
+from ottla.extras import extra
+from ottla.loopback import allowed_hosts, is_loopback
 from ottla.pipelines.manager.rest.answers import Answer, RestError
 from ottla.ports import is_port
 
-LOCAL = {"127.0.0.1", "localhost", "::1"}
-MOST_BYTES = 1 << 20
-"""Of a body."""
-IDLE_SECONDS = 60.0
+with extra("pipelines"):
+    import uvicorn
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import Response
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MOST_BODY_BYTES = 1 << 20
+MOST_HEAD_BYTES = 1 << 16
+"""Of the request line and the headers together."""
+MOST_CONNECTIONS = 256
+"""More are closed at once: a page of a browser must not take the descriptors that pipelines need."""
+REQUEST_SECONDS = 30.0
+"""The time that a client has to send the head of a request, and as long again for its body."""
+IDLE_SECONDS = 60
 """After which a connection without requests is closed."""
+END_SECONDS = 1
+"""The time that requests have to finish when the manager ends."""
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+FOREIGN_SITES = ("cross-site", "same-site")
+"""Values of Sec-Fetch-Site, which browsers alone send, for requests of pages that are not this server's."""
 Answering = Callable[[str, str, bytes], Answer]
 
 
-class Handler(BaseHTTPRequestHandler):
-    """One connection."""
+class Guard:
+    """The rules by which a request is rejected before it is read further. Pure."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    timeout = IDLE_SECONDS
-    server: Server
+    def __init__(self, host: str, port: int) -> None:
+        self._hosts = allowed_hosts(host, port)
+        self._origins = frozenset(f"http://{one}" for one in self._hosts)
+        self._is_local = is_loopback(host)
+        self._address = f"127.0.0.1:{port}" if self._is_local else f"{host}:{port}"
 
-    def respond(self) -> None:
-        asks_for_head = self.command == "HEAD"  # as tools do that look whether somebody is there
-        method = "GET" if asks_for_head else self.command
-        answer = self.refusal() or self.server.answering(method, self.path, self.body())
-        self.send_response(answer.status)
-        if answer.body:
-            self.send_header("Content-Type", answer.kind)
-        if answer.status != 204:
-            self.send_header("Content-Length", str(len(answer.body)))
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.end_headers_with(b"" if asks_for_head else answer.body)
-
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_PATCH = respond
-
-    def end_headers_with(self, body: bytes) -> None:
-        """Head and body in one piece: in two, the second would wait for the first to be acknowledged."""
-        buffer: list[bytes] = self._headers_buffer  # type: ignore[attr-defined]  # http.server's own
-        self.wfile.write(b"".join(buffer) + b"\r\n" + body)
-        buffer.clear()
-
-    def refusal(self) -> Answer | None:
-        """Why it is not answered."""
-        origin, host = self.headers.get("Origin"), urlsplit(f"//{self.headers.get('Host', '')}").hostname
-        if origin is not None and urlsplit(origin).hostname not in LOCAL:
-            return RestError(403, f"pages of {origin} have no business here; ask from a program").answer()
-        if self.server.is_local and host is not None and host not in LOCAL:
-            return RestError(403, f"this is not {host}; ask for 127.0.0.1 or localhost").answer()
+    def refusal(self, headers: Mapping[str, Sequence[str]]) -> RestError | None:
+        """Return the reason for rejecting a request, or None; the names of `headers` are in lower case."""
+        hosts = headers.get("host", ())
+        if self._is_local and (not hosts or any(one.lower() not in self._hosts for one in hosts)):
+            return RestError(403, f"Host {', '.join(hosts)!r} is not this server: use http://{self._address}")
+        for origin in headers.get("origin", ()):
+            if origin.lower() not in self._origins:
+                return RestError(403, f"requests of pages of {origin!r} are rejected: use a program, such as curl")
+        for site in headers.get("sec-fetch-site", ()):
+            if site.lower() in FOREIGN_SITES:
+                return RestError(403, f"requests of pages of other sites ({site}) are rejected: use a program")
+        if "transfer-encoding" in headers:
+            return RestError(411, "Transfer-Encoding is not supported: send the body with Content-Length")
+        length = next(iter(headers.get("content-length", ())), "0")
+        if (
+            len(length) > len(str(MOST_BODY_BYTES)) or int(length) > MOST_BODY_BYTES
+        ):  # h11 has checked that it is a number
+            return too_long(length)
         return None
 
-    def body(self) -> bytes:
-        """What came with it."""
-        length = self.headers.get("Content-Length", "0")
-        if not length.isdigit() or int(length) > MOST_BYTES:
-            self.close_connection = True
-            return b""
-        return self.rfile.read(int(length))
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """What was asked is nobody's business but the asker's."""
+def too_long(length: object) -> RestError:
+    return RestError(413, f"the body has {str(length)[:20]} bytes, and {MOST_BODY_BYTES} are allowed")
 
 
-class Server(ThreadingHTTPServer):
-    request_queue_size = 128
+class TimedProtocol(H11Protocol):  # type: ignore[misc]  # untyped: uvicorn comes with an extra
+    """A connection whose requests must arrive in time, which uvicorn does not see to, and of which there is a limited number."""
 
-    def __init__(self, host: str, port: int, answering: Answering) -> None:
-        self.answering = answering
-        self.is_local = host in LOCAL
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        super().__init__((host, port), Handler)
+    _head_deadline: asyncio.TimerHandle | None = None
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A peer that hangs up in the middle of a request has nothing to be told."""
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+        else:
+            self._start_deadline()
 
-    @property
-    def address(self) -> str:
-        host, port = self.server_address[:2]
-        shown = host.decode() if isinstance(host, bytes | bytearray) else str(host)
-        return f"[{shown}]:{port}" if ":" in shown else f"{shown}:{port}"
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._cancel_deadline()  # the head is complete
+        elif self._head_deadline is None:
+            self._start_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_deadline()
+        super().connection_lost(exc)
+
+    def _start_deadline(self) -> None:
+        self._head_deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+
+    def _cancel_deadline(self) -> None:
+        if self._head_deadline is not None:
+            self._head_deadline.cancel()
+            self._head_deadline = None
+
+
+class Server(uvicorn.Server):  # type: ignore[misc]  # untyped: uvicorn comes with an extra
+    """A server that listens from the beginning; `serving` runs it."""
+
+    def __init__(self, listener: socket, answering: Answering) -> None:
+        self.listener = listener
+        host, port = listener.getsockname()[:2]
+        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._guard = Guard(host, port)
+        self._answering = answering
+        super().__init__(
+            uvicorn.Config(
+                self._respond,
+                http=TimedProtocol,
+                ws="none",
+                loop="asyncio",
+                interface="asgi3",
+                lifespan="off",
+                log_config=None,
+                log_level="critical",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=IDLE_SECONDS,
+                timeout_graceful_shutdown=END_SECONDS,
+                h11_max_incomplete_event_size=MOST_HEAD_BYTES,
+            )
+        )
+
+    async def _respond(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request, as ASGI has it; one whose client is gone before it is complete does nothing."""
+        request = Request(scope, receive)
+        headers = {name: request.headers.getlist(name) for name in request.headers}
+        refusal = self._guard.refusal(headers)
+        if refusal is None:
+            try:
+                body = await read_body(request)
+            except RestError as error:
+                refusal = error
+            except ClientDisconnect:
+                return
+        if refusal is not None:
+            await response_of(refusal.answer(), {"Connection": "close"})(scope, receive, send)
+            return
+        method = "GET" if request.method == "HEAD" else request.method  # uvicorn leaves out the body
+        target = (scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")).decode(
+            "latin-1"
+        )
+        try:
+            answer = await run_in_threadpool(self._answering, method, target, body)
+        except Exception as error:  # of whatever kind: the client gets an answer in Connect's form
+            answer = RestError(500, f"{type(error).__name__}: {error}").answer()
+        await response_of(answer)(scope, receive, send)
+
+
+async def read_body(request: Request) -> bytes:
+    """Return the whole body of a request; RestError if it is too long or too slow, ClientDisconnect if it never ends."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(REQUEST_SECONDS):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > MOST_BODY_BYTES:
+                    raise too_long(f"more than {MOST_BODY_BYTES}")
+    except TimeoutError:
+        raise RestError(408, f"the body did not arrive within {REQUEST_SECONDS:.0f} s") from None
+    return bytes(body)
+
+
+def response_of(answer: Answer, more: Mapping[str, str] | None = None) -> Response:
+    headers = {**HEADERS, **(more or {})}
+    if answer.body:
+        headers["Content-Type"] = answer.kind
+    return Response(answer.body, answer.status, headers)
 
 
 def bound(listen: str, answering: Answering) -> Server:
-    """A server at `HOST:PORT`; port 0 is a free one."""
+    """Return a server that listens at `HOST:PORT`; port 0 is a free one."""
     host, _, port = listen.rpartition(":")
     if not host or not is_port(port):
         raise ConfigError(f"listen = {listen!r}: must be HOST:PORT, such as 127.0.0.1:8083")
+    host = host.strip("[]")
     try:
-        return Server(host.strip("[]"), int(port), answering)
+        listener = create_server((host, int(port)), family=AF_INET6 if ":" in host else AF_INET)
     except OSError as error:
         raise ConfigError(cannot_listen(error, host, int(port), "--listen")) from None
+    return Server(listener, answering)
 
 
 @contextmanager
 def serving(server: Server) -> Iterator[Server]:
-    """Answers until the end of the `with` statement."""
-    thread = threading.Thread(target=server.serve_forever, args=(0.5,), name="pipelines-rest", daemon=True)
+    """Answer requests until the end of the `with` statement."""
+    thread = threading.Thread(target=server.run, args=([server.listener],), name="pipelines-rest", daemon=True)
     thread.start()
     try:
         yield server
     finally:
-        server.shutdown()
-        server.server_close()
+        server.should_exit = True
         thread.join()
