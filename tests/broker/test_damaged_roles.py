@@ -226,7 +226,9 @@ def test_a_controller_of_another_cluster_serves_no_broker_and_both_say_so(
     assert (ended.status, ended.out) == (1, "")
     assert f"cluster.id = {CLUSTER} in meta.properties, and the cluster of the controller at" in ended.err
     assert f"is {OTHER_CLUSTER}: look at controller.quorum.bootstrap.servers" in ended.err
-    assert f"node 2 of another cluster ('{CLUSTER}') asks this node, which is of {OTHER_CLUSTER}" in caplog.text
+    assert (
+        f"node 2 of another cluster ('{CLUSTER}') sends requests to this node of cluster {OTHER_CLUSTER}" in caplog.text
+    )
 
 
 def test_a_broker_passes_over_a_controller_of_another_cluster_among_its_own(

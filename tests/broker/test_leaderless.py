@@ -11,12 +11,12 @@ from ottla.broker.controllers.leaderless import MOST_SECONDS, Leaderless
 from ottla.broker.controllers.quorum_node import warn_of_fixed_voters
 from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.config import QuorumConfig
-from ottla.coordination.quorum.events import Answered
+from ottla.coordination.quorum.events import ResponseReceived
 from ottla.coordination.quorum.log_shape import LogShape
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
-from ottla.coordination.quorum.voters import NOBODY, ReplicaKey, VoterSet
+from ottla.coordination.quorum.voters import NO_VOTERS, ReplicaKey, VoterSet
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterResponse
 from tests.broker.quorum_nodes import Place, new_hosts, three
@@ -35,8 +35,8 @@ def quorum(voters: VoterSet = ALL) -> tuple[Raft, Leaderless]:
     return raft, Leaderless(raft, lambda node: Address("host", abs(node)), PATIENCE, 0.0)
 
 
-def answer(node: int, code: int = ErrorCode.NONE) -> Answered:
-    return Answered(node, 1, wire.Told(0, None, []).vote(code, granted=False))
+def answer(node: int, code: int = ErrorCode.NONE) -> ResponseReceived:
+    return ResponseReceived(node, 1, wire.ResponseBuilder(0, None, []).vote_response(code, granted=False))
 
 
 def test_who_is_missing_is_named_soon_and_then_ever_more_rarely() -> None:
@@ -57,7 +57,7 @@ def test_who_answers_is_not_missing() -> None:
     assert "no answer from node 3 at host:3;" in (leaderless.look(6.0) or "")
     leaderless.heard(answer(3), 7.0)
     assert "all answer this node: look at what they log" in (leaderless.look(18.0) or "")
-    leaderless.heard(Answered(3, 2, AddRaftVoterResponse()), 19.0)
+    leaderless.heard(ResponseReceived(3, 2, AddRaftVoterResponse()), 19.0)
     leaderless.heard(answer(2, ErrorCode.INVALID_VOTER_KEY), 20.0)
     assert "node 2 at host:2 has another directory than the one that votes" in (leaderless.look(42.0) or "")
 
@@ -71,7 +71,7 @@ def test_the_time_in_which_the_node_itself_stood_still_does_not_count() -> None:
 
 
 def test_a_newcomer_names_the_addresses_that_it_was_given() -> None:
-    _, leaderless = quorum(NOBODY)
+    _, leaderless = quorum(NO_VOTERS)
     assert "no answer from host:2; start a controller there" in (leaderless.look(6.0) or "")
     leaderless.heard(answer(-2), 7.0)
     assert "none of them knows who leads" in (leaderless.look(18.0) or "")
@@ -80,7 +80,7 @@ def test_a_newcomer_names_the_addresses_that_it_was_given() -> None:
 def test_a_leader_that_was_missed_is_named_and_the_next_time_begins_anew() -> None:
     raft, leaderless = quorum()
     assert leaderless.look(6.0) is not None
-    raft.state, raft.leader_id, raft.has_fetched = State.FOLLOWER, 2, True
+    raft.state, raft.leader_id, raft._has_leader_answered = State.FOLLOWER, 2, True
     leaderless.heard(answer(2), 7.0)
     assert leaderless.look(7.5) == "node 2 leads the quorum"
     assert leaderless.look(12.0) is None
@@ -90,7 +90,7 @@ def test_a_leader_that_was_missed_is_named_and_the_next_time_begins_anew() -> No
 
 def test_a_node_whose_number_votes_with_another_directory_says_so_once() -> None:
     raft, leaderless = quorum(VoterSet.of(ReplicaKey(1, UUID(int=9)), *KEYS[1:]))
-    raft.state, raft.leader_id, raft.has_fetched = State.FOLLOWER, 2, True
+    raft.state, raft.leader_id, raft._has_leader_answered = State.FOLLOWER, 2, True
     said = []
     for second in range(60):
         leaderless.heard(answer(2), float(second))
@@ -115,7 +115,7 @@ def test_who_votes_alone_with_another_directory_is_told_what_to_write() -> None:
 
 def test_a_node_that_votes_says_nothing_of_its_directory() -> None:
     raft, leaderless = quorum()
-    raft.state, raft.leader_id, raft.has_fetched = State.FOLLOWER, 2, True
+    raft.state, raft.leader_id, raft._has_leader_answered = State.FOLLOWER, 2, True
     for second in range(60):
         leaderless.heard(answer(2), float(second))
         assert leaderless.look(float(second)) is None

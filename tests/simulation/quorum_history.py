@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from ottla.coordination.quorum.joining import Presence
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
+from ottla.coordination.quorum.voter_changes import OwnEntry
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, VotersRecord
 from ottla.errors import ErrorCode
@@ -30,8 +30,8 @@ SELF_ASSURED = 4
 """In one history of so many the nodes see to it themselves that they vote, and that it is known where they are."""
 
 
-def presence_of(id_: int, port: int = 9093) -> Presence:
-    return Presence((Endpoint("CONTROLLER", f"node-{id_}", port),), joins=True)
+def presence_of(id_: int, port: int = 9093) -> OwnEntry:
+    return OwnEntry((Endpoint("CONTROLLER", f"node-{id_}", port),), auto_join=True)
 
 
 class QuorumHistory:
@@ -49,7 +49,7 @@ class QuorumHistory:
         self.disks = 100
         if seed % SELF_ASSURED == 0:
             for node in self.nodes.values():
-                node.presence = presence_of(node.id)
+                node.own_entry = presence_of(node.id)
         self.nerves = chance.choice((0.0, 0.0, 0.6))
         """How likely who was just elected crashes at once."""
         self.most = chance.choice((1, 5))

@@ -9,29 +9,29 @@ from uuid import UUID
 from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.config import QuorumConfig
 from ottla.coordination.quorum.events import (
-    Answer,
-    Answered,
-    AnswerPiece,
-    AnswerRecords,
-    Append,
-    AppendControl,
-    Asked,
-    Commit,
+    Action,
+    AdvanceHighWatermark,
+    AppendControlRecords,
+    AppendFetched,
     Event,
-    Fail,
-    KeepPiece,
-    Left,
-    Logged,
-    Lost,
-    Passed,
-    Persist,
-    Send,
-    Truncate,
-    Wish,
+    Halt,
+    LogChanged,
+    PersistElectionState,
+    RequestFailed,
+    RequestReceived,
+    ResponseReceived,
+    SendRecords,
+    SendRequest,
+    SendResponse,
+    SendSnapshotChunk,
+    ShutDown,
+    Tick,
+    TruncateLog,
+    WriteSnapshotChunk,
 )
-from ottla.coordination.quorum.joining import NOTHING
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
+from ottla.coordination.quorum.voter_changes import UNKNOWN_ENTRY
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse, SupportedFeatureKey
@@ -60,7 +60,7 @@ class QuorumNode:
         self.key = key
         self.id = key.id
         self.first_voters = voters
-        self.presence = NOTHING
+        self.own_entry = UNKNOWN_ENTRY
         self.kraft_versions = (0, 1)
         self.log = QuorumLog(voters)
         self.raft: Raft | None = None
@@ -83,9 +83,9 @@ class QuorumNode:
         self._wakes_at, self._replies, self.pieces = float("inf"), {}, []
         chance = self.world.chance.random()
         log, now = self.log, self.world.now
-        self.raft = Raft(self.key, CLUSTER, log.shape(), log.saved, CONFIG, now, chance, presence=self.presence)
+        self.raft = Raft(self.key, CLUSTER, log.shape(), log.saved, CONFIG, now, chance, own_entry=self.own_entry)
         self._say("starts as", self.raft.state.value, "in", self.raft.epoch)
-        self.step(Passed())
+        self.step(Tick())
 
     def be_killed(self) -> None:
         """Its process ends, and all who wait for it see their connections break."""
@@ -111,7 +111,7 @@ class QuorumNode:
         """The process ends as it should."""
         self._say("leaves")
         incarnation, deadline = self.incarnation, self.world.now + LEAVING_SECONDS
-        self.step(Left())
+        self.step(ShutDown())
 
         def look() -> None:
             if self.raft is None or incarnation != self.incarnation:
@@ -168,40 +168,40 @@ class QuorumNode:
     def _ring(self, at: float) -> None:
         if at == self._wakes_at:  # an earlier alarm came after this one was set
             self._wakes_at = float("inf")
-            self.step(Passed())
+            self.step(Tick())
 
-    def do(self, wish: Wish) -> None:
+    def do(self, wish: Action) -> None:
         match wish:
-            case Persist():
+            case PersistElectionState():
                 self.log.saved = wish.state
-            case AppendControl():
+            case AppendControlRecords():
                 self.append(*(Entry(wish.epoch, record) for record in wish.records))
-            case Append():
+            case AppendFetched():
                 for entry in wish.records:
                     self.log.append(entry)
                 self.later(self.world.chance.random() * 0.02, self._written)
-            case Truncate():
+            case TruncateLog():
                 self._say("cuts its log at", wish.offset)
                 self.log.truncate(wish.offset)
                 self.tell_of_log()
-            case KeepPiece():
+            case WriteSnapshotChunk():
                 self._keep(wish)
-            case Commit():
+            case AdvanceHighWatermark():
                 self.history.committed_at(self, wish.high_watermark)
-            case Fail():
+            case Halt():
                 raise AssertionError(wish.sentence)
             case _:
                 self._say_to_others(wish)
 
-    def _say_to_others(self, wish: Wish) -> None:
+    def _say_to_others(self, wish: Action) -> None:
         match wish:
-            case Send():
+            case SendRequest():
                 self.history.ask(self, wish.to, wish.number, wish.request)
-            case Answer():
+            case SendResponse():
                 self._answer(wish.ticket, wish.response)
-            case AnswerRecords():
+            case SendRecords():
                 self._answer_records(wish)
-            case AnswerPiece():
+            case SendSnapshotChunk():
                 self._answer_piece(wish)
 
     # the log
@@ -218,16 +218,16 @@ class QuorumNode:
         self.tell_of_log()
 
     def tell_of_log(self) -> None:
-        self.step(Logged(self.log.shape()))
+        self.step(LogChanged(self.log.shape()))
 
     def snapshot(self) -> None:
         """Have a snapshot stand for what is committed."""
-        if self.raft is not None and not self.raft.writing:
+        if self.raft is not None and not self.raft._is_writing:
             self._say("takes a snapshot at", self.raft.high_watermark)
             self.log.take_snapshot(self.raft.high_watermark, cut=self.world.likely(0.7))
             self.tell_of_log()
 
-    def _keep(self, piece: KeepPiece) -> None:
+    def _keep(self, piece: WriteSnapshotChunk) -> None:
         del self.pieces[piece.position :]
         self.pieces.extend(piece.data)
         if piece.last:
@@ -251,11 +251,11 @@ class QuorumNode:
         if isinstance(request, VoteRequest):
             reply = self._watched(request, reply)
             self._replies[self._tickets] = reply
-        self.step(Asked(self._tickets, request))
+        self.step(RequestReceived(self._tickets, request))
 
     def _watched(self, request: VoteRequest, reply: Reply) -> Reply:
         def heard(response: Any) -> None:
-            asked, said = wire.only(request), wire.only(response)
+            asked, said = wire.metadata_partition(request), wire.metadata_partition(response)
             if asked and said and said.vote_granted and not asked.pre_vote:
                 self.history.voted(self.id, asked.replica_epoch, asked.replica_id)
             reply(response)
@@ -265,19 +265,19 @@ class QuorumNode:
     def answered(self, by: int, number: int, response: Message | None) -> None:
         """Whoever is not there may be known to be gone, or may be reached by nobody."""
         gone = self.history.tells_gone(number)
-        self.step(Lost(by, number, gone) if response is None else Answered(by, number, response))
+        self.step(RequestFailed(by, number, gone) if response is None else ResponseReceived(by, number, response))
 
     def _answer(self, ticket: int, response: Message) -> None:
         self._replies.pop(ticket)(response)
 
-    def _answer_records(self, wish: AnswerRecords) -> None:
+    def _answer_records(self, wish: SendRecords) -> None:
         first = wish.offset - self.log.start
         response: Any = wish.response
-        wire.only(response).records = tuple(self.log.entries[first : first + self.history.most])  # type: ignore[union-attr]
+        wire.metadata_partition(response).records = tuple(self.log.entries[first : first + self.history.most])  # type: ignore[union-attr]
         self._answer(wish.ticket, response)
 
-    def _answer_piece(self, wish: AnswerPiece) -> None:
-        held: Any = wire.only(wish.response)
+    def _answer_piece(self, wish: SendSnapshotChunk) -> None:
+        held: Any = wire.metadata_partition(wish.response)
         snapshot = next((each for each in (self.log.snapshot, self.log.cut_snapshot) if each.id == wish.snapshot), None)
         if snapshot is None:
             held.error_code = ErrorCode.SNAPSHOT_NOT_FOUND

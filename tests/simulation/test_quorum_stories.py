@@ -314,7 +314,7 @@ def test_a_node_comes_to_vote_with_the_directory_that_has_the_log_and_with_a_lis
     leader, ninth = quorum.elect(), quorum.nodes[9]
     follower = next(node for node in quorum.nodes.values() if node is not leader)
     assert leader.raft is not None
-    leader.raft.presence = presence_of(leader.id)
+    leader.raft.own_entry = presence_of(leader.id)
     quorum.wait(1.0)  # until the record says so of the leader itself
     places = [Listener("controller", "node-9", 9093)]
     quorum.told()
@@ -445,7 +445,7 @@ def test_one_that_votes_alone_goes_on_leading_when_another_comes_and_hands_over_
 def move(node: QuorumNode, port: int) -> None:
     """It is started anew at another port."""
     node.crash()
-    node.presence = presence_of(node.id, port)
+    node.own_entry = presence_of(node.id, port)
     node.start()
 
 
@@ -469,7 +469,7 @@ def test_a_leader_that_is_elsewhere_now_says_so_itself() -> None:
     move(quorum.elect(), 9193)
     quorum.until(lambda: port_of(quorum.nodes[1], 1) == 9193)
     assert quorum.nodes[1].raft is not None
-    assert quorum.nodes[1].raft.change is None
+    assert quorum.nodes[1].raft._voter_change is None
 
 
 def test_who_is_to_join_by_itself_votes_once_it_has_the_log() -> None:
@@ -485,7 +485,7 @@ def test_one_with_an_empty_disk_that_joins_by_itself_votes_again_with_its_new_di
     other = next(node for node in quorum.nodes.values() if node is not leader)
     other.crash()
     other.replace_disk(UUID(int=77))
-    other.presence = presence_of(other.id)
+    other.own_entry = presence_of(other.id)
     other.start()
     quorum.until(lambda: other.raft is not None and other.raft.is_voter and len(other.raft.voters) == 3)
     assert other.raft is not None
@@ -531,7 +531,7 @@ def test_whatever_is_said_is_a_message_of_kafkas() -> None:
 
 def comes_back(message: Any) -> None:
     """Through the codec, in the newest version; records are written by whoever has the log."""
-    partition = None if isinstance(message, Whole) else wire.only(message)
+    partition = None if isinstance(message, Whole) else wire.metadata_partition(message)
     for each in () if partition is None else (partition,):
         for name in ("records", "unaligned_records"):
             if isinstance(getattr(each, name, None), tuple):
@@ -542,7 +542,7 @@ def comes_back(message: Any) -> None:
 
 def newest(message: Any) -> Any:
     """As it is read again: what only older versions carry is at its default."""
-    partition = None if isinstance(message, Whole) else wire.only(message)
+    partition = None if isinstance(message, Whole) else wire.metadata_partition(message)
     if isinstance(message, FetchRequest | FetchResponse):
         for topic in message.topics if isinstance(message, FetchRequest) else message.responses:
             topic.topic = ""

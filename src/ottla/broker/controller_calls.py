@@ -31,7 +31,7 @@ from ottla.coordination.cluster.features import KRAFT_VERSION
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.quorum import described
-from ottla.coordination.quorum.events import Asked
+from ottla.coordination.quorum.events import RequestReceived
 from ottla.errors import ErrorCode, KafkaError, ProtocolError
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.protocol.apis import APIS, api_of
@@ -103,7 +103,7 @@ class ControllerCalls:
             case _:
                 self._last_ticket += 1
                 self._tickets[self._last_ticket] = answer
-                self.driver.step(Asked(self._last_ticket, request))
+                self.driver.step(RequestReceived(self._last_ticket, request))
 
     def reply(self, ticket: int, response: Message) -> None:
         self._tickets.pop(ticket)(response)
@@ -123,7 +123,7 @@ class ControllerCalls:
         """What the cluster runs, the active controller alone says; a broker that joins asks that one."""
         raft, term = self.driver.raft, self.driver.term
         if term is None or not term.machine.metadata.features:
-            return controller_apis.api_versions(decides=raft.decides)
+            return controller_apis.api_versions(decides=raft.can_be_controller)
         finalized = {**term.machine.metadata.features, KRAFT_VERSION: raft.log.kraft_version}
         return controller_apis.api_versions(decides=True, finalized=finalized, offset=raft.high_watermark - 1)
 

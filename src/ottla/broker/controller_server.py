@@ -46,7 +46,7 @@ from ottla.broker.settings.peer_security import towards_controllers
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
 from ottla.coordination.controller.events import BrokerGone
-from ottla.coordination.quorum.events import Left, Passed
+from ottla.coordination.quorum.events import ShutDown, Tick
 from ottla.errors import ConfigError, OttlaError, ProtocolError
 from ottla.network.listener import Listener
 from ottla.network.selector import Selector
@@ -155,7 +155,7 @@ class ControllerServer:
             self._snapshots = ControllerSnapshots(log, rules, self._clock, submit, self.driver.look_anew)
             self.driver.snapshots = self._snapshots
             aside = ControllerPeers(lambda node: LoopConnection(f"{name}-{node}-aside", *how), where)
-            told = introduction_of(config, raft.presence)
+            told = introduction_of(config, raft.own_entry)
             self._introduction = Introduction(told, self.driver, aside, self._snapshots)
             self._calls.driver = self.driver
             undo.pop_all()
@@ -184,7 +184,7 @@ class ControllerServer:
         """Take part in the quorum until `stop`; OttlaError where it has to end by itself."""
         clean = False
         try:
-            self.driver.step(Passed())
+            self.driver.step(Tick())
             self._door.watch(self._hang_up)
             self._introduction.begin(self._timers, self._clock)
             self._sweep_tokens()
@@ -311,7 +311,7 @@ class ControllerServer:
         for _ in range(len(rested)):
             self._serve(*rested.popleft())
         if self.driver.raft.wake_at <= now:
-            self.driver.step(Passed())
+            self.driver.step(Tick())
 
     def _is_over(self) -> bool:
         """Whether it may go: who led has told whoever listens, who stands knows what came of it, or has waited for that."""
@@ -319,7 +319,7 @@ class ControllerServer:
             return False
         if self._leave_until is None:
             self._leave_until = self._clock.monotonic() + LEAVING_SECONDS
-            self.driver.step(Left())
+            self.driver.step(ShutDown())
         return not self.driver.raft.is_awaited or self._clock.monotonic() >= self._leave_until
 
     # who asks

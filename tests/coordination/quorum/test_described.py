@@ -9,7 +9,7 @@ import pytest
 from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.config import QuorumConfig
 from ottla.coordination.quorum.described import CONTROLLERS, describe_cluster, describe_quorum
-from ottla.coordination.quorum.events import Asked, Passed, Send
+from ottla.coordination.quorum.events import RequestReceived, SendRequest, Tick
 from ottla.coordination.quorum.log_shape import LogShape
 from ottla.coordination.quorum.observer import METADATA_TOPIC
 from ottla.coordination.quorum.raft import Raft
@@ -47,8 +47,8 @@ def told(raft: Raft) -> PartitionData:
 
 def test_a_leader_tells_how_far_each_has_come_and_when_it_was_heard() -> None:
     raft = leading()
-    raft.step(Asked(1, fetches()), 9.1, 0.0)
-    raft.step(Asked(2, fetches(LogShape(0, 0, ()), committed=0, who=FOURTH)), 9.25, 0.0)
+    raft.step(RequestReceived(1, fetches()), 9.1, 0.0)
+    raft.step(RequestReceived(2, fetches(LogShape(0, 0, ()), committed=0, who=FOURTH)), 9.25, 0.0)
     found = told(raft)
     assert (found.error_code, found.leader_id, found.leader_epoch, found.high_watermark) == (0, 1, 1, 1)
     assert found.current_voters == [
@@ -72,7 +72,7 @@ def test_whoever_does_not_lead_tells_whom_to_ask() -> None:
     found = told(raft)
     assert (found.error_code, found.leader_id, found.leader_epoch) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 3)
     assert found.error_message == "node 1 does not lead the quorum, nobody is known to in epoch 3"
-    raft.step(Asked(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
+    raft.step(RequestReceived(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
     found = told(raft)
     assert (found.error_code, found.leader_id, found.leader_epoch) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 2, 4)
     assert found.error_message == "node 1 does not lead the quorum, node 2 does in epoch 4"
@@ -124,7 +124,7 @@ def test_a_controller_tells_where_controllers_are_those_who_vote_first_and_who_h
         (3, "h3", 9093),
         (4, "h4", 9094),
     ]
-    raft.step(Asked(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
+    raft.step(RequestReceived(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
     assert describe_cluster(raft, DescribeClusterRequest(endpoint_type=CONTROLLERS)).controller_id == 2
 
 
@@ -137,16 +137,18 @@ def test_who_asks_a_controller_for_brokers_is_told_that_it_is_none(kind: int) ->
 
 def test_whoever_answers_says_where_the_leader_is_by_the_voters_or_by_its_own_word() -> None:
     raft = alone(placed(1, 2, 3))
-    assert (raft.told.leader_id, raft.told.endpoints) == (-1, [])
-    raft.step(Asked(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
-    assert (raft.told.epoch, raft.told.endpoints) == (4, [(2, "h2", 9092)])
-    raft.step(Asked(2, wire.begin_request("cluster", 3, ME, 5, [Endpoint("CONTROLLER", "there", 9)])), 0.2, 0.0)
-    assert (raft.told.epoch, raft.told.endpoints) == (5, [(3, "there", 9)])
+    assert (raft._responses.leader_id, raft._responses.endpoints) == (-1, [])
+    raft.step(RequestReceived(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
+    assert (raft._responses.epoch, raft._responses.endpoints) == (4, [(2, "h2", 9092)])
+    raft.step(
+        RequestReceived(2, wire.begin_request("cluster", 3, ME, 5, [Endpoint("CONTROLLER", "there", 9)])), 0.2, 0.0
+    )
+    assert (raft._responses.epoch, raft._responses.endpoints) == (5, [(3, "there", 9)])
 
 
 def test_who_led_and_was_started_anew_tells_all_others_that_it_does_not_lead() -> None:
     raft = replica(ElectionState(3, ME.id))
-    done = raft.step(Passed(), 0.1, 0.0)
-    told_to = {wish.to: wish.request for wish in done if isinstance(wish, Send)}
+    done = raft.step(Tick(), 0.1, 0.0)
+    told_to = {wish.to: wish.request for wish in done if isinstance(wish, SendRequest)}
     assert set(told_to) == {2, 3}
     assert all(isinstance(request, EndQuorumEpochRequest) for request in told_to.values())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ottla.coordination.quorum import wire
-from ottla.coordination.quorum.events import Answered, KeepPiece, Passed, Send, Wish
+from ottla.coordination.quorum.events import Action, ResponseReceived, SendRequest, Tick, WriteSnapshotChunk
 from ottla.coordination.quorum.log_shape import SnapshotId
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
@@ -18,38 +18,40 @@ from ottla.protocol.messages.vote import VoteResponse
 from tests.coordination.quorum.test_raft import following, replica, response
 
 SNAPSHOT = SnapshotId(40, 4)
-TOLD = wire.Told(4, 2, [])
+TOLD = wire.ResponseBuilder(4, 2, [])
 
 
-def piece(data: bytes = b"", size: int = 10, position: int = 0, code: int = 0, told: wire.Told = TOLD) -> Any:
+def piece(
+    data: bytes = b"", size: int = 10, position: int = 0, code: int = 0, told: wire.ResponseBuilder = TOLD
+) -> Any:
     """An answer with some bytes of the snapshot."""
-    answer: Any = told.snapshot(code, SNAPSHOT, position)
-    found = wire.only(answer)
+    answer: Any = told.snapshot_response(code, SNAPSHOT, position)
+    found = wire.metadata_partition(answer)
     assert found is not None
     found.size, found.unaligned_records = size, data
     return answer
 
 
-def sent(done: list[Wish]) -> Send:
+def sent(done: list[Action]) -> SendRequest:
     """The one question among what it wants."""
-    (question,) = [wish for wish in done if isinstance(wish, Send)]
+    (question,) = [wish for wish in done if isinstance(wish, SendRequest)]
     return question
 
 
-def fetching() -> tuple[Raft, Send]:
+def fetching() -> tuple[Raft, SendRequest]:
     """One that was told to take a snapshot, and has asked for its beginning."""
     raft, fetch = following()
-    answer: Any = TOLD.fetch(0, 50, 40, snapshot=SNAPSHOT)
-    question = sent(raft.step(Answered(2, fetch.number, answer), 0.2, 0.0))
+    answer: Any = TOLD.fetch_response(0, 50, 40, snapshot=SNAPSHOT)
+    question = sent(raft.step(ResponseReceived(2, fetch.number, answer), 0.2, 0.0))
     assert isinstance(question.request, FetchSnapshotRequest)
     return raft, question
 
 
-def kept(done: list[Wish]) -> list[KeepPiece]:
-    return [wish for wish in done if isinstance(wish, KeepPiece)]
+def kept(done: list[Action]) -> list[WriteSnapshotChunk]:
+    return [wish for wish in done if isinstance(wish, WriteSnapshotChunk)]
 
 
-def asked_for(question: Send) -> int:
+def asked_for(question: SendRequest) -> int:
     """The position in the snapshot that it would have; -1 for the log instead."""
     if isinstance(question.request, FetchRequest):
         return -1
@@ -60,14 +62,14 @@ def asked_for(question: Send) -> int:
 def test_a_snapshot_comes_piece_by_piece_and_nothing_is_asked_while_the_last_is_written() -> None:
     raft, question = fetching()
     assert asked_for(question) == 0
-    done = raft.step(Answered(2, question.number, piece(b"1234567")), 0.3, 0.0)
-    assert kept(done) == [KeepPiece(SNAPSHOT, 0, b"1234567", False)]
+    done = raft.step(ResponseReceived(2, question.number, piece(b"1234567")), 0.3, 0.0)
+    assert kept(done) == [WriteSnapshotChunk(SNAPSHOT, 0, b"1234567", False)]
     question = sent(done)
     assert asked_for(question) == 7
-    done = raft.step(Answered(2, question.number, piece(b"890", position=7)), 0.4, 0.0)
-    assert kept(done) == [KeepPiece(SNAPSHOT, 7, b"890", True)]
-    assert not [wish for wish in done if isinstance(wish, Send)]
-    assert (raft.fetching, raft.writing) == (None, True)
+    done = raft.step(ResponseReceived(2, question.number, piece(b"890", position=7)), 0.4, 0.0)
+    assert kept(done) == [WriteSnapshotChunk(SNAPSHOT, 7, b"890", True)]
+    assert not [wish for wish in done if isinstance(wish, SendRequest)]
+    assert (raft._snapshot_fetch, raft._is_writing) == (None, True)
 
 
 @pytest.mark.parametrize(
@@ -82,80 +84,80 @@ def test_a_snapshot_comes_piece_by_piece_and_nothing_is_asked_while_the_last_is_
 )
 def test_one_that_does_not_go_on_is_given_up_and_the_log_is_asked_for_again(answer: Any) -> None:
     raft, question = fetching()
-    done = raft.step(Answered(2, question.number, answer), 0.3, 0.0)
+    done = raft.step(ResponseReceived(2, question.number, answer), 0.3, 0.0)
     assert kept(done) == []
-    assert (raft.fetching, raft.writing) == (None, False)
+    assert (raft._snapshot_fetch, raft._is_writing) == (None, False)
     assert asked_for(sent(done)) == -1
 
 
 def test_a_snapshot_of_nothing_is_whole_at_once() -> None:
     raft, question = fetching()
-    done = raft.step(Answered(2, question.number, piece(b"", size=0)), 0.3, 0.0)
-    assert kept(done) == [KeepPiece(SNAPSHOT, 0, b"", True)]
+    done = raft.step(ResponseReceived(2, question.number, piece(b"", size=0)), 0.3, 0.0)
+    assert kept(done) == [WriteSnapshotChunk(SNAPSHOT, 0, b"", True)]
 
 
 def test_a_refusal_that_is_about_the_leader_leaves_the_snapshot_for_later() -> None:
     raft, question = fetching()
-    done = raft.step(Answered(2, question.number, piece(code=ErrorCode.NOT_LEADER_OR_FOLLOWER)), 0.3, 0.0)
+    done = raft.step(ResponseReceived(2, question.number, piece(code=ErrorCode.NOT_LEADER_OR_FOLLOWER)), 0.3, 0.0)
     assert kept(done) == []
-    assert raft.fetching is not None
+    assert raft._snapshot_fetch is not None
 
 
 def test_an_answer_of_an_epoch_that_is_over_says_nothing() -> None:
     raft, question = fetching()
-    old = piece(b"123", told=wire.Told(3, 2, []))
-    done = raft.step(Answered(2, question.number, old), 0.3, 0.0)
+    old = piece(b"123", told=wire.ResponseBuilder(3, 2, []))
+    done = raft.step(ResponseReceived(2, question.number, old), 0.3, 0.0)
     assert (kept(done), raft.epoch) == ([], 4)
 
 
 def test_an_answer_of_a_later_epoch_is_heard_for_its_leader_alone() -> None:
     raft, question = fetching()
-    done = raft.step(Answered(2, question.number, piece(b"123", told=wire.Told(5, 3, []))), 0.3, 0.0)
-    assert (kept(done), raft.epoch, raft.leader_id, raft.fetching) == ([], 5, 3, None)
+    done = raft.step(ResponseReceived(2, question.number, piece(b"123", told=wire.ResponseBuilder(5, 3, []))), 0.3, 0.0)
+    assert (kept(done), raft.epoch, raft.leader_id, raft._snapshot_fetch) == ([], 5, 3, None)
 
 
 def test_a_snapshot_that_ends_at_0_is_one() -> None:
     raft, fetch = following()
-    answer: Any = TOLD.fetch(0, 50, 40, snapshot=SnapshotId(0, 0))
-    raft.step(Answered(2, fetch.number, answer), 0.2, 0.0)
-    assert raft.fetching is not None
+    answer: Any = TOLD.fetch_response(0, 50, 40, snapshot=SnapshotId(0, 0))
+    raft.step(ResponseReceived(2, fetch.number, answer), 0.2, 0.0)
+    assert raft._snapshot_fetch is not None
     raft, fetch = following()
-    answer = TOLD.fetch(0, 50, 40, snapshot=SnapshotId(-1, -1))
-    raft.step(Answered(2, fetch.number, answer), 0.2, 0.0)
-    assert raft.fetching is None
+    answer = TOLD.fetch_response(0, 50, 40, snapshot=SnapshotId(-1, -1))
+    raft.step(ResponseReceived(2, fetch.number, answer), 0.2, 0.0)
+    assert raft._snapshot_fetch is None
 
 
 def test_a_fetch_that_is_refused_by_who_leads_is_asked_again_elsewhere_first() -> None:
     raft, fetch = following()
     refusal = response(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
-    done = raft.step(Answered(2, fetch.number, refusal), 0.2, 0.0)
-    assert [wish.to for wish in done if isinstance(wish, Send)] == [3]
+    done = raft.step(ResponseReceived(2, fetch.number, refusal), 0.2, 0.0)
+    assert [wish.to for wish in done if isinstance(wish, SendRequest)] == [3]
 
 
-def prospective() -> tuple[Raft, list[Send]]:
+def prospective() -> tuple[Raft, list[SendRequest]]:
     """One whose leader was silent, and which asks who would vote for it."""
     raft = replica()
-    done = raft.step(Passed(), 9.0, 0.0)
+    done = raft.step(Tick(), 9.0, 0.0)
     assert raft.state is State.PROSPECTIVE
-    return raft, [wish for wish in done if isinstance(wish, Send)]
+    return raft, [wish for wish in done if isinstance(wish, SendRequest)]
 
 
 def test_where_nobody_knows_how_to_be_asked_beforehand_it_stands_at_once() -> None:
     raft, (question, _) = prospective()
-    raft.step(Answered(question.to, question.number, VoteResponse(ErrorCode.UNSUPPORTED_VERSION)), 9.1, 0.0)
+    raft.step(ResponseReceived(question.to, question.number, VoteResponse(ErrorCode.UNSUPPORTED_VERSION)), 9.1, 0.0)
     assert raft.state is State.CANDIDATE
 
 
 def test_any_other_refusal_is_none_of_a_vote() -> None:
     raft, (question, _) = prospective()
-    raft.step(Answered(question.to, question.number, VoteResponse(ErrorCode.UNKNOWN_SERVER_ERROR)), 9.1, 0.0)
+    raft.step(ResponseReceived(question.to, question.number, VoteResponse(ErrorCode.UNKNOWN_SERVER_ERROR)), 9.1, 0.0)
     assert raft.state is State.PROSPECTIVE
 
 
 def test_a_vote_counts_for_who_stands_and_for_nobody_else() -> None:
     raft, questions = prospective()
-    granted: Any = wire.Told(3, None, []).vote(0, granted=True)
-    raft.step(Answered(questions[0].to, questions[0].number, granted), 9.1, 0.0)
+    granted: Any = wire.ResponseBuilder(3, None, []).vote_response(0, granted=True)
+    raft.step(ResponseReceived(questions[0].to, questions[0].number, granted), 9.1, 0.0)
     assert (raft.state, raft.epoch) == (State.CANDIDATE, 4)
-    raft.step(Answered(questions[1].to, questions[1].number, granted), 9.2, 0.0)
+    raft.step(ResponseReceived(questions[1].to, questions[1].number, granted), 9.2, 0.0)
     assert raft.state is State.CANDIDATE, "what was said of epoch 3 elects nobody in epoch 4"

@@ -9,14 +9,13 @@ from uuid import UUID
 import pytest
 
 from ottla.coordination.quorum.config import QuorumConfig
-from ottla.coordination.quorum.events import AppendControl, Asked, Logged, Passed
-from ottla.coordination.quorum.joining import Presence, correct_itself, wanted
+from ottla.coordination.quorum.events import AppendControlRecords, LogChanged, RequestReceived, Tick
 from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
-from ottla.coordination.quorum.raft import Raft
+from ottla.coordination.quorum.raft import Raft, SnapshotFetch
 from ottla.coordination.quorum.state import ElectionState
+from ottla.coordination.quorum.voter_changes import OwnEntry
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
-from ottla.coordination.quorum.waiting import Piece
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from ottla.protocol.messages.update_raft_voter import UpdateRaftVoterRequest
@@ -36,9 +35,9 @@ def told_of(*endpoints: Endpoint, feature: tuple[int, int] = (0, 1), key: Replic
 def replica(voters: VoterSet, *, endpoints: tuple[Endpoint, ...] = HERE, joins: bool = False) -> Raft:
     """One that has all that its leader told it is committed."""
     log = LogShape(0, END, ((3, 0),), END, voters=voters)
-    presence = Presence(endpoints, joins=joins)
-    raft = Raft(ME, "cluster", log, ElectionState(3), CONFIG, 5.0, 0.0, presence=presence)
-    raft.has_fetched, raft.leaders_watermark = True, END
+    entry = OwnEntry(endpoints, auto_join=joins)
+    raft = Raft(ME, "cluster", log, ElectionState(3), CONFIG, 5.0, 0.0, own_entry=entry)
+    raft._has_leader_answered, raft._leader_high_watermark = True, END
     return raft
 
 
@@ -48,18 +47,18 @@ def places(request: Any) -> list[tuple[str, str, int]]:
 
 def test_a_voter_who_is_elsewhere_says_where_and_again_after_a_fetch_s_patience() -> None:
     raft = replica(told_of(Endpoint("CONTROLLER", "there", 1)))
-    request = wanted(raft)
+    request = raft._entry_request()
     assert isinstance(request, UpdateRaftVoterRequest)
     assert (request.cluster_id, request.current_leader_epoch, request.voter_id) == ("cluster", 3, 1)
     assert request.voter_directory_id == ME.directory_id
     assert places(request) == [("CONTROLLER", "here", 9093), ("OTHER", "here", 9094)]
     for now, asks in [(5.0, False), (6.99, False), (7.0, True), (7.0, False), (9.0, True)]:
-        raft.now = now
-        assert (wanted(raft) is not None) == asks, now
+        raft._now = now
+        assert (raft._entry_request() is not None) == asks, now
 
 
 def is_early(raft: Raft) -> None:
-    raft.ask_at = raft.now + 0.01
+    raft._update_entry_at = raft.now + 0.01
 
 
 def has_fixed_voters(raft: Raft) -> None:
@@ -67,19 +66,19 @@ def has_fixed_voters(raft: Raft) -> None:
 
 
 def has_heard_nothing(raft: Raft) -> None:
-    raft.has_fetched = False
+    raft._has_leader_answered = False
 
 
 def knows_no_watermark(raft: Raft) -> None:
-    raft.leaders_watermark = -1
+    raft._leader_high_watermark = -1
 
 
 def lacks_something(raft: Raft) -> None:
-    raft.leaders_watermark = END + 1
+    raft._leader_high_watermark = END + 1
 
 
 def fetches_a_snapshot(raft: Raft) -> None:
-    raft.fetching = Piece(SnapshotId(20, 3), 0)
+    raft._snapshot_fetch = SnapshotFetch(SnapshotId(20, 3), 0)
 
 
 @pytest.mark.parametrize(
@@ -89,15 +88,15 @@ def fetches_a_snapshot(raft: Raft) -> None:
 def test_nobody_asks_before_it_knows_what_is_committed(hinder: Callable[[Raft], None]) -> None:
     raft = replica(told_of())
     hinder(raft)
-    assert wanted(raft) is None
-    assert raft.ask_at <= raft.now + 0.01, "it may ask as soon as nothing is in its way"
+    assert raft._entry_request() is None
+    assert raft._update_entry_at <= raft.now + 0.01, "it may ask as soon as nothing is in its way"
 
 
 @pytest.mark.parametrize("watermark", [0, 1, END])
 def test_who_has_more_than_is_committed_knows_it_too(watermark: int) -> None:
     raft = replica(told_of())
-    raft.leaders_watermark = watermark
-    assert wanted(raft) is not None
+    raft._leader_high_watermark = watermark
+    assert raft._entry_request() is not None
 
 
 @pytest.mark.parametrize(
@@ -115,18 +114,18 @@ def test_who_has_more_than_is_committed_knows_it_too(watermark: int) -> None:
 def test_a_record_is_right_whatever_the_order_of_listeners_and_the_case_of_their_names(
     voters: VoterSet, asks: bool
 ) -> None:
-    assert (wanted(replica(voters)) is not None) == asks
+    assert (replica(voters)._entry_request() is not None) == asks
 
 
 @pytest.mark.parametrize("joins", [True, False])
 def test_who_does_not_know_where_it_is_leaves_the_record_as_it_is(joins: bool) -> None:
-    assert wanted(replica(told_of(), endpoints=(), joins=joins)) is None
-    assert wanted(replica(VOTERS.without(1), endpoints=(), joins=joins)) is None
+    assert replica(told_of(), endpoints=(), joins=joins)._entry_request() is None
+    assert replica(VOTERS.without(1), endpoints=(), joins=joins)._entry_request() is None
 
 
 def test_who_is_to_vote_comes_by_itself_and_waits_for_no_commit() -> None:
-    assert wanted(replica(VOTERS.without(1))) is None
-    request = wanted(replica(VOTERS.without(1), joins=True))
+    assert replica(VOTERS.without(1))._entry_request() is None
+    request = replica(VOTERS.without(1), joins=True)._entry_request()
     assert isinstance(request, AddRaftVoterRequest)
     assert (request.cluster_id, request.timeout_ms, request.ack_when_committed) == ("cluster", 700, False)
     assert (request.voter_id, request.voter_directory_id) == ME
@@ -135,7 +134,7 @@ def test_who_is_to_vote_comes_by_itself_and_waits_for_no_commit() -> None:
 
 def test_who_comes_with_another_disk_has_its_directory_of_before_go_first() -> None:
     before = ReplicaKey(1, UUID(int=77))
-    request = wanted(replica(told_of(*HERE, key=before), joins=True))
+    request = replica(told_of(*HERE, key=before), joins=True)._entry_request()
     assert isinstance(request, RemoveRaftVoterRequest)
     assert (request.cluster_id, request.voter_id, request.voter_directory_id) == ("cluster", *before)
 
@@ -144,25 +143,25 @@ def leader(voters: VoterSet, *, committed: bool = True) -> Raft:
     """One that has committed something, and is here."""
     raft = leading()
     if committed:
-        raft.step(Asked(1, fetches()), 9.1, 0.0)
-    raft.presence, raft.log = Presence(HERE), FIRST._replace(voters=voters)
+        raft.step(RequestReceived(1, fetches()), 9.1, 0.0)
+    raft.own_entry, raft.log = OwnEntry(HERE), FIRST._replace(voters=voters)
     return raft
 
 
 def written(raft: Raft, now: float) -> list[list[Endpoint]]:
     """Where each record of voters that it appends says it is."""
-    done = raft.step(Passed(), now, 0.0)
-    records: list[Any] = [record for wish in done if isinstance(wish, AppendControl) for record in wish.records]
+    done = raft.step(Tick(), now, 0.0)
+    records: list[Any] = [record for wish in done if isinstance(wish, AppendControlRecords) for record in wish.records]
     return [each.endpoints for record in records for each in record.voters if each.voter_id == 1]
 
 
 def test_a_leader_who_is_elsewhere_changes_the_record_itself_and_once() -> None:
     raft = leader(VOTERS)
     assert written(raft, 9.2) == [[*HERE]]
-    assert raft.ask_at == 9.2 + raft.config.fetch_timeout_ms / 1000
+    assert raft._update_entry_at == 9.2 + raft._config.fetch_timeout_ms / 1000
     assert written(raft, 9.3) == []
     corrected = VoterSet([Voter(*ME, list(HERE), KRaftVersionFeature(0, 1)), *list(VOTERS.voters.values())[1:]])
-    raft.step(Logged(FIRST._replace(end=2, durable=2, voters=corrected, voters_end=2)), 9.4, 0.0)
+    raft.step(LogChanged(FIRST._replace(end=2, durable=2, voters=corrected, voters_end=2)), 9.4, 0.0)
     assert written(raft, 12.0) == []
 
 
@@ -173,10 +172,10 @@ def test_a_leader_whom_the_record_is_right_about_changes_nothing() -> None:
 
 def test_a_leader_changes_nothing_before_its_time_or_without_a_vote_or_with_nothing_committed() -> None:
     early = leader(VOTERS)
-    early.ask_at = 9.5
+    early._update_entry_at = 9.5
     assert (written(early, 9.4), written(early, 9.5)) == ([], [[*HERE]])
     assert written(leader(VOTERS, committed=False), 9.2) == []
     gone = leader(VOTERS)
     gone.log = FIRST._replace(voters=VOTERS.without(1))
-    correct_itself(gone)
-    assert gone.change is None
+    gone._correct_own_entry()
+    assert gone._voter_change is None

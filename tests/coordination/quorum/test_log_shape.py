@@ -63,10 +63,10 @@ def test_a_snapshot_is_for_whoever_lacks_what_is_nowhere_else(
 def test_a_log_that_is_no_part_of_this_one_parts_where_its_epoch_ends_here(
     offset: int, epoch: int, parting: tuple[int, int] | None
 ) -> None:
-    assert WHOLE.parting(offset, epoch) == parting
+    assert WHOLE.divergence(offset, epoch) == parting
 
 
 def test_a_log_is_never_cut_below_what_is_only_in_a_snapshot() -> None:
-    assert WHOLE.cut(EpochEnd(4, 15)) == 15
-    assert SHORT.cut(EpochEnd(4, 15)) == 15
-    assert SHORT.cut(EpochEnd(2, 5)) == 10
+    assert WHOLE.truncation_offset(EpochEnd(4, 15)) == 15
+    assert SHORT.truncation_offset(EpochEnd(4, 15)) == 15
+    assert SHORT.truncation_offset(EpochEnd(2, 5)) == 10

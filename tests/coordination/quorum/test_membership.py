@@ -8,7 +8,17 @@ from uuid import UUID
 
 import pytest
 
-from ottla.coordination.quorum.events import Answer, Answered, AppendControl, Asked, Logged, Lost, Passed, Send, Wish
+from ottla.coordination.quorum.events import (
+    Action,
+    AppendControlRecords,
+    LogChanged,
+    RequestFailed,
+    RequestReceived,
+    ResponseReceived,
+    SendRequest,
+    SendResponse,
+    Tick,
+)
 from ottla.coordination.quorum.log_shape import LogShape
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.voters import ReplicaKey
@@ -35,25 +45,25 @@ def add(key: ReplicaKey = FOURTH, *, ack_when_committed: bool = True) -> AddRaft
 def committing(log: LogShape = FIRST) -> Raft:
     """A leader that has committed what it wrote first."""
     raft = leading()
-    raft.step(Asked(1, fetches()), 9.1, 0.0)
-    raft.step(Logged(log), 9.1, 0.0)
+    raft.step(RequestReceived(1, fetches()), 9.1, 0.0)
+    raft.step(LogChanged(log), 9.1, 0.0)
     return raft
 
 
-def told(done: list[Wish]) -> list[tuple[int, int]]:
+def told(done: list[Action]) -> list[tuple[int, int]]:
     """Who is answered about a change, and what."""
-    answers: list[Any] = [wish for wish in done if isinstance(wish, Answer)]
+    answers: list[Any] = [wish for wish in done if isinstance(wish, SendResponse)]
     return [(each.ticket, each.response.error_code) for each in answers if not hasattr(each.response, "responses")]
 
 
-def written(done: list[Wish]) -> list[set[int]]:
+def written(done: list[Action]) -> list[set[int]]:
     """The voters of each record that the leader appends."""
-    records: list[Any] = [record for wish in done if isinstance(wish, AppendControl) for record in wish.records]
+    records: list[Any] = [record for wish in done if isinstance(wish, AppendControlRecords) for record in wish.records]
     return [{each.voter_id for each in record.voters} for record in records]
 
 
-def asks(raft: Raft, request: Any, now: float = 9.2) -> list[Wish]:
-    done = raft.step(Asked(7, request), now, 0.0)
+def asks(raft: Raft, request: Any, now: float = 9.2) -> list[Action]:
+    done = raft.step(RequestReceived(7, request), now, 0.0)
     raft.check()
     return done
 
@@ -62,17 +72,17 @@ def test_a_voter_goes_and_whoever_asked_is_told_once_that_is_committed() -> None
     raft = committing()
     done = asks(raft, remove())
     assert (written(done), told(done)) == ([{1, 2}], [])
-    assert told(raft.step(Logged(WITHOUT_THIRD), 9.3, 0.0)) == []
-    assert told(raft.step(Asked(8, fetches(WITHOUT_THIRD)), 9.4, 0.0)) == [(7, 0)]
+    assert told(raft.step(LogChanged(WITHOUT_THIRD), 9.3, 0.0)) == []
+    assert told(raft.step(RequestReceived(8, fetches(WITHOUT_THIRD)), 9.4, 0.0)) == [(7, 0)]
 
 
 def test_nothing_is_changed_before_the_last_change_is_committed_even_if_nobody_waits_for_it() -> None:
     raft = committing()
     asks(raft, remove())
-    raft.step(Logged(WITHOUT_THIRD), 9.3, 0.0)
+    raft.step(LogChanged(WITHOUT_THIRD), 9.3, 0.0)
     assert told(asks(raft, remove(OTHER))) == [(7, ErrorCode.REQUEST_TIMED_OUT)]
-    assert told(raft.step(Passed(), 11.19, 0.0)) == []
-    assert told(raft.step(Passed(), 11.2, 0.0)) == [(7, ErrorCode.REQUEST_TIMED_OUT)]
+    assert told(raft.step(Tick(), 11.19, 0.0)) == []
+    assert told(raft.step(Tick(), 11.2, 0.0)) == [(7, ErrorCode.REQUEST_TIMED_OUT)]
     done = asks(raft, remove(OTHER), 11.3)
     assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
 
@@ -86,10 +96,10 @@ def test_a_leader_may_take_itself_out_and_its_own_disk_is_not_counted_then() -> 
     raft = committing()
     assert written(asks(raft, remove(ME))) == [{2, 3}]
     gone = FIRST._replace(end=2, durable=2, voters=VOTERS.without(1), voters_end=2)
-    raft.step(Logged(gone), 9.3, 0.0)
-    raft.step(Asked(8, fetches(gone)), 9.4, 0.0)
+    raft.step(LogChanged(gone), 9.3, 0.0)
+    raft.step(RequestReceived(8, fetches(gone)), 9.4, 0.0)
     assert raft.high_watermark == 1
-    done = raft.step(Asked(9, fetches(gone, who=THIRD)), 9.5, 0.0)
+    done = raft.step(RequestReceived(9, fetches(gone, who=THIRD)), 9.5, 0.0)
     assert told(done)[0] == (7, 0)
     assert raft.leadership is None
 
@@ -115,7 +125,7 @@ def test_voters_that_are_fixed_and_the_last_one_stay() -> None:
     assert told(asks(committing(FIRST._replace(kraft_version=0)), remove())) == [(7, ErrorCode.UNSUPPORTED_VERSION)]
     raft = committing()
     alone = FIRST._replace(voters=VOTERS.without(2).without(3))
-    raft.step(Logged(alone), 9.15, 0.0)
+    raft.step(LogChanged(alone), 9.15, 0.0)
     assert told(asks(raft, remove(ME))) == [(7, ErrorCode.VOTER_NOT_FOUND)]
 
 
@@ -125,7 +135,7 @@ def test_voters_that_are_fixed_and_the_last_one_stay() -> None:
 def asked(raft: Raft, request: AddRaftVoterRequest) -> int:
     """The number of the question to who is to come."""
     done = asks(raft, request)
-    (number,) = [wish.number for wish in done if isinstance(wish, Send) and wish.to == 4]
+    (number,) = [wish.number for wish in done if isinstance(wish, SendRequest) and wish.to == 4]
     assert (written(done), told(done)) == ([], [])
     return number
 
@@ -137,7 +147,7 @@ def able(first: int = 0, last: int = 1) -> ApiVersionsResponse:
 def copying(log: LogShape = FIRST) -> Raft:
     """A leader whose log node 4 has copied."""
     raft = committing()
-    raft.step(Asked(2, fetches(log, who=FOURTH)), 9.15, 0.0)
+    raft.step(RequestReceived(2, fetches(log, who=FOURTH)), 9.15, 0.0)
     return raft
 
 
@@ -145,20 +155,20 @@ def test_who_has_the_log_and_goes_by_the_same_rules_comes_to_vote() -> None:
     raft = copying()
     number = asked(raft, add())
     assert told(asks(raft, remove())) == [(7, ErrorCode.REQUEST_TIMED_OUT)], "one change at a time"
-    assert written(raft.step(Answered(4, number, able()), 9.3, 0.0)) == [{1, 2, 3, 4}]
+    assert written(raft.step(ResponseReceived(4, number, able()), 9.3, 0.0)) == [{1, 2, 3, 4}]
 
 
 @pytest.mark.parametrize("response", [able(0, 0), able(2, 3), ApiVersionsResponse()])
 def test_who_goes_by_other_rules_does_not_come_to_vote(response: ApiVersionsResponse) -> None:
     raft = copying()
-    done = raft.step(Answered(4, asked(raft, add()), response), 9.3, 0.0)
+    done = raft.step(ResponseReceived(4, asked(raft, add()), response), 9.3, 0.0)
     assert (written(done), told(done)) == ([], [(7, ErrorCode.INVALID_REQUEST)])
 
 
 @pytest.mark.parametrize("made", [committing, lambda: copying(LogShape(0, 0, ()))], ids=["never", "not all"])
 def test_who_has_not_copied_the_log_does_not_come_to_vote(made: Callable[[], Raft]) -> None:
     raft = made()
-    done = raft.step(Answered(4, asked(raft, add()), able()), 9.3, 0.0)
+    done = raft.step(ResponseReceived(4, asked(raft, add()), able()), 9.3, 0.0)
     assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
 
 
@@ -167,19 +177,19 @@ def test_who_does_not_say_what_it_can_does_not_come_to_vote(answer: str) -> None
     raft = copying()
     number = asked(raft, add())
     events: dict[str, tuple[Any, float]] = {
-        "lost": (Lost(4, number), 9.3),
-        "refused": (Answered(4, number, ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION)), 9.3),
-        "late": (Passed(), 10.2),
+        "lost": (RequestFailed(4, number), 9.3),
+        "refused": (ResponseReceived(4, number, ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION)), 9.3),
+        "late": (Tick(), 10.2),
     }
     event, now = events[answer]
     done = raft.step(event, now, 0.0)
     assert (written(done), told(done)) == ([], [(7, ErrorCode.REQUEST_TIMED_OUT)])
-    assert raft.change is None
+    assert raft._voter_change is None
 
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_who_asked_for_a_voter_waits_for_the_others_only_where_it_says_so(waits: bool) -> None:
     raft = copying()
-    raft.step(Answered(4, asked(raft, add(ack_when_committed=waits)), able()), 9.3, 0.0)
+    raft.step(ResponseReceived(4, asked(raft, add(ack_when_committed=waits)), able()), 9.3, 0.0)
     four = FIRST._replace(end=2, durable=2, voters=VOTERS, voters_end=2)
-    assert told(raft.step(Logged(four), 9.4, 0.0)) == ([] if waits else [(7, 0)])
+    assert told(raft.step(LogChanged(four), 9.4, 0.0)) == ([] if waits else [(7, 0)])

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from ottla.coordination.quorum.config import QuorumConfig
-from ottla.coordination.quorum.peers import Peers
+from ottla.coordination.quorum.request_tracker import RequestTracker
 
 CONFIG = QuorumConfig(request_timeout_ms=2000, retry_backoff_ms=20)
 
 
 def test_whoever_was_asked_is_not_asked_again_before_it_has_answered() -> None:
-    peers = Peers(CONFIG)
-    number = peers.ask(2, 1.0)
+    peers = RequestTracker(CONFIG)
+    number = peers.start_request(2, 1.0)
     assert (peers.is_ready(2, 2.9), peers.is_ready(3, 1.0), peers.is_waiting) == (False, True, True)
-    assert peers.answered(2, number)
+    assert peers.finish_request(2, number)
     assert (peers.is_ready(2, 1.1), peers.is_waiting) == (True, False)
 
 
 def test_an_answer_to_another_request_is_nobody_s() -> None:
-    peers = Peers(CONFIG)
-    old = peers.ask(2, 1.0)
-    number = peers.ask(2, 4.0)
-    assert not peers.answered(2, old)
-    assert not peers.answered(3, number)
-    assert peers.answered(2, number)
-    assert not peers.answered(2, number)
+    peers = RequestTracker(CONFIG)
+    old = peers.start_request(2, 1.0)
+    number = peers.start_request(2, 4.0)
+    assert not peers.finish_request(2, old)
+    assert not peers.finish_request(3, number)
+    assert peers.finish_request(2, number)
+    assert not peers.finish_request(2, number)
 
 
 def test_whoever_does_not_answer_in_time_is_left_alone_for_a_moment() -> None:
-    peers = Peers(CONFIG)
-    peers.ask(2, 1.0)
+    peers = RequestTracker(CONFIG)
+    peers.start_request(2, 1.0)
     assert peers.wake_at(1.0) == 3.0
     assert peers.expire(2.9) == []
     assert peers.expire(3.0) == [2]
@@ -38,9 +38,9 @@ def test_whoever_does_not_answer_in_time_is_left_alone_for_a_moment() -> None:
 
 
 def test_after_a_new_beginning_everybody_may_be_asked() -> None:
-    peers = Peers(CONFIG)
-    peers.ask(2, 1.0)
-    peers.leave_alone(3, 1.0)
+    peers = RequestTracker(CONFIG)
+    peers.start_request(2, 1.0)
+    peers.back_off(3, 1.0)
     peers.reset()
     assert peers.is_ready(2, 1.0)
     assert peers.is_ready(3, 1.0)

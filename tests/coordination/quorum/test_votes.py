@@ -7,10 +7,10 @@ from uuid import UUID
 import pytest
 
 from ottla.coordination.quorum.control_records import KRaftVersionRecord
+from ottla.coordination.quorum.raft import Election
 from ottla.coordination.quorum.voter_history import VoterHistory, VoterRules
-from ottla.coordination.quorum.voters import NOBODY, ReplicaKey, VoterSet
+from ottla.coordination.quorum.voters import NO_VOTERS, ReplicaKey, VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
-from ottla.coordination.quorum.votes import Votes
 
 KEYS = [ReplicaKey(id_, UUID(int=id_)) for id_ in (1, 2, 3, 4, 5)]
 ME, OTHER, THIRD = KEYS[:3]
@@ -46,46 +46,46 @@ def test_a_voter_comes_goes_and_moves() -> None:
 
 
 def test_an_election_is_won_with_most_of_the_votes_and_lost_when_too_few_are_left() -> None:
-    votes = Votes(THREE)
-    votes.count(1, granted=True)
-    assert (votes.is_won, votes.is_lost, votes.silent) == (False, False, [2, 3])
-    votes.count(2, granted=False)
+    votes = Election(THREE)
+    votes.record_vote(1, granted=True)
+    assert (votes.is_won, votes.is_lost, [key.id for key in votes.undecided]) == (False, False, [2, 3])
+    votes.record_vote(2, granted=False)
     assert (votes.is_won, votes.is_lost) == (False, False)
-    votes.count(3, granted=True)
-    assert (votes.is_won, votes.silent) == (True, [])
-    votes.count(3, granted=False)
+    votes.record_vote(3, granted=True)
+    assert (votes.is_won, votes.undecided) == (True, [])
+    votes.record_vote(3, granted=False)
     assert (votes.is_won, votes.is_lost) == (False, True)
 
 
 def test_a_voter_s_last_word_counts_and_a_stranger_has_none() -> None:
-    votes = Votes(THREE)
-    votes.count(2, granted=False)
-    votes.count(2, granted=True)
-    votes.count(9, granted=True)
-    assert (votes.granted, votes.refused) == ({2}, set())
+    votes = Election(THREE)
+    votes.record_vote(2, granted=False)
+    votes.record_vote(2, granted=True)
+    votes.record_vote(9, granted=True)
+    assert (votes.granted, votes._rejected) == ({2}, set())
 
 
 def test_an_election_could_be_won_while_most_are_there() -> None:
-    votes = Votes(THREE)
-    votes.gone.add(2)
-    assert votes.could_be_won
-    votes.gone.add(3)
-    assert not votes.could_be_won
+    votes = Election(THREE)
+    votes.record_gone(2)
+    assert votes.is_majority_alive
+    votes.record_gone(3)
+    assert not votes.is_majority_alive
 
 
 def test_a_cut_takes_back_who_votes_by_what_it_cuts_off() -> None:
     history = VoterHistory(THREE, 0, 3)
-    history.note(KRaftVersionRecord(0, 1), 8)
-    history.note(THREE.without(3).record(), 9)
-    history.note(None, 10)
+    history.apply(KRaftVersionRecord(0, 1), 8)
+    history.apply(THREE.without(3).record(), 9)
+    history.apply(None, 10)
     assert history.newest == VoterRules(9, THREE.without(3), 9, 1)
-    history.cut(9)
+    history.truncate(9)
     assert history.newest.voters_end == 9
-    history.cut(8)
+    history.truncate(8)
     assert history.newest == VoterRules(8, THREE, 3, 1)
-    history.cut(0)
+    history.truncate(0)
     assert history.newest == VoterRules(3, THREE, 3, 0)
 
 
 def test_of_nobody_nothing_is_known_at_first() -> None:
-    assert VoterHistory().newest == VoterRules(0, NOBODY, 0, 0)
+    assert VoterHistory().newest == VoterRules(0, NO_VOTERS, 0, 0)

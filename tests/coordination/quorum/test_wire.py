@@ -15,7 +15,7 @@ from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTop
 from ottla.protocol.schema import ZERO_UUID
 from tests.coordination.quorum.test_raft import LOG, ME, OTHER, THIRD
 
-TOLD = wire.Told(4, 2, [])
+TOLD = wire.ResponseBuilder(4, 2, [])
 SNAPSHOT = SnapshotId(40, 4)
 
 
@@ -28,7 +28,7 @@ def fetch(topic: str = "", topic_id: UUID = ZERO_UUID, *numbers: int, **said: An
     "request_", [fetch(METADATA_TOPIC), fetch("", METADATA_TOPIC_ID), fetch(METADATA_TOPIC, METADATA_TOPIC_ID)]
 )
 def test_the_metadata_are_known_by_their_name_or_by_their_id(request_: FetchRequest) -> None:
-    assert wire.only(request_) is request_.topics[0].partitions[0]
+    assert wire.metadata_partition(request_) is request_.topics[0].partitions[0]
 
 
 @pytest.mark.parametrize(
@@ -43,17 +43,17 @@ def test_the_metadata_are_known_by_their_name_or_by_their_id(request_: FetchRequ
     ],
 )
 def test_anything_else_is_not_about_them(request_: FetchRequest) -> None:
-    assert wire.only(request_) is None
+    assert wire.metadata_partition(request_) is None
 
 
 @pytest.mark.parametrize(
     "message",
     [
-        TOLD.vote(0, granted=True),
-        TOLD.begin(0),
-        TOLD.end(0),
-        TOLD.fetch(0),
-        TOLD.snapshot(0, SNAPSHOT, 0),
+        TOLD.vote_response(0, granted=True),
+        TOLD.begin_response(0),
+        TOLD.end_response(0),
+        TOLD.fetch_response(0),
+        TOLD.snapshot_response(0, SNAPSHOT, 0),
         wire.vote_request("c", ME, OTHER, 4, LOG, pre_vote=False),
         wire.begin_request("c", 1, OTHER, 4, []),
         wire.end_request("c", 1, 4, [], []),
@@ -63,7 +63,7 @@ def test_anything_else_is_not_about_them(request_: FetchRequest) -> None:
     ids=lambda message: type(message).__name__,
 )
 def test_each_kind_of_message_has_one_partition_that_it_is_about(message: Any) -> None:
-    assert wire.only(message) is not None
+    assert wire.metadata_partition(message) is not None
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_each_kind_of_message_has_one_partition_that_it_is_about(message: Any) -
     ],
 )
 def test_a_request_says_who_asks(request_: Any, id_: int) -> None:
-    assert wire.asker(request_) == id_
+    assert wire.sender_id(request_) == id_
 
 
 def test_a_request_that_is_about_nothing_is_nobodys() -> None:
     request: Any = wire.begin_request("c", 2, ME, 4, [])
     request.topics = []
-    assert wire.asker(request) == -1
+    assert wire.sender_id(request) == -1
 
 
 def test_voters_are_the_same_where_all_of_them_are() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ottla.broker.peers.loop_connection import LoopConnection, Question
 from ottla.broker.peers.peer_errors import PeerGone, PeerLost
-from ottla.coordination.quorum.events import Answered, Event, Lost, Met
+from ottla.coordination.quorum.events import Event, PeerConnected, RequestFailed, ResponseReceived
 from ottla.coordination.quorum.observer import Address
 from ottla.protocol.apis import api_of
 from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -53,7 +53,7 @@ class ControllerPeers:
         """Ask a node; a question that it has not answered is given up for that."""
         address = self._address(node)
         if address is None:
-            self.news.append(Lost(node, number))
+            self.news.append(RequestFailed(node, number))
             return
         if node not in self._connections:
             self._connections[node] = self._connect(node)
@@ -85,7 +85,7 @@ class ControllerPeers:
             return
         self._met.add(node)
         keys = {each.api_key for each in said.api_keys}
-        self.news.append(Met(node, BrokerRegistrationRequest.KEY in keys))
+        self.news.append(PeerConnected(node, BrokerRegistrationRequest.KEY in keys))
         self._put(node, number, address, request)
 
     def _put(self, node: int, number: int, address: Address, request: Message) -> None:
@@ -98,6 +98,6 @@ class ControllerPeers:
         self._under_way.pop(node, None)
         if isinstance(said, PeerLost):
             self._met.discard(node)
-            self.news.append(Lost(node, number, isinstance(said, PeerGone)))
+            self.news.append(RequestFailed(node, number, isinstance(said, PeerGone)))
         else:
-            self.news.append(Answered(node, number, said))
+            self.news.append(ResponseReceived(node, number, said))

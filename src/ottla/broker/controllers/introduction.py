@@ -18,8 +18,8 @@ from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.coordination.cluster.features import OF_A_BROKER
 from ottla.coordination.controller.events import Asked
-from ottla.coordination.quorum.events import Answered
-from ottla.coordination.quorum.joining import Presence
+from ottla.coordination.quorum.events import ResponseReceived
+from ottla.coordination.quorum.voter_changes import OwnEntry
 from ottla.errors import name_of
 from ottla.protocol.messages.broker_registration import Feature, Listener
 from ottla.protocol.messages.controller_registration import ControllerRegistrationRequest
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.5
 
 
-def introduction_of(config: BrokerConfig, presence: Presence) -> ControllerRegistrationRequest:
+def introduction_of(config: BrokerConfig, presence: OwnEntry) -> ControllerRegistrationRequest:
     protocols = config.protocols()
     return ControllerRegistrationRequest(
         config.node_id,
@@ -93,7 +93,7 @@ class Introduction:
     def _hear(self) -> None:
         """What was answered matters only where it is a refusal, which is told once."""
         for said in self._peers.news:
-            code = said.response.error_code if isinstance(said, Answered) else 0  # type: ignore[attr-defined]
+            code = said.response.error_code if isinstance(said, ResponseReceived) else 0  # type: ignore[attr-defined]
             if code not in (0, self._refusal):
                 logger.warning("controller %d does not take this one on its list: %s", said.by, name_of(code))  # type: ignore[union-attr]
             self._refusal = code or self._refusal

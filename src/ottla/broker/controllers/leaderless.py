@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ottla.coordination.quorum import wire
-from ottla.coordination.quorum.events import Answered, Event
+from ottla.coordination.quorum.events import Event, ResponseReceived
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
@@ -38,11 +38,11 @@ class Leaderless:
 
     def heard(self, event: Event, now: float) -> None:
         """Something came back from another, or did not."""
-        if not isinstance(event, Answered):
+        if not isinstance(event, ResponseReceived):
             return
         self._heard[event.by] = now
         named = isinstance(event.response, VoteResponse | BeginQuorumEpochResponse)
-        partition = wire.only(event.response) if named else None
+        partition = wire.metadata_partition(event.response) if named else None
         misdirected = partition is not None and partition.error_code == ErrorCode.INVALID_VOTER_KEY
         (self._others.add if misdirected else self._others.discard)(event.by)
 
@@ -95,7 +95,7 @@ class Leaderless:
         raft = self._raft
         follows = raft.state is State.FOLLOWER and raft.leader_id is not None
         return raft.state is State.LEADER or (
-            follows and self._heard.get(raft.leader_id or 0, 0.0) > now - self._patience and raft.has_fetched
+            follows and self._heard.get(raft.leader_id or 0, 0.0) > now - self._patience and raft._has_leader_answered
         )
 
     def _reason(self) -> str:

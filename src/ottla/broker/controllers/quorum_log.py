@@ -20,7 +20,7 @@ from ottla.coordination.quorum.control_records import ControlRecord, decode_cont
 from ottla.coordination.quorum.log_shape import BOOTSTRAP, LogShape, SnapshotId
 from ottla.coordination.quorum.state import ElectionState
 from ottla.coordination.quorum.voter_history import VoterHistory
-from ottla.coordination.quorum.voters import NOBODY, ReplicaKey, VoterSet
+from ottla.coordination.quorum.voters import NO_VOTERS, ReplicaKey, VoterSet
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT32_MAX, Buffer, TopicPartition
 from ottla.records.batch import CONTROL, HEADER_BYTES, iter_headers, parse_header, seal, stamp
@@ -47,7 +47,7 @@ FETCHED = ".fetched"
 class QuorumLog:
     """A log, the snapshots that stand for its past, and what this node has promised."""
 
-    def __init__(self, log: Log, clock: Clock, fixed: VoterSet = NOBODY) -> None:
+    def __init__(self, log: Log, clock: Clock, fixed: VoterSet = NO_VOTERS) -> None:
         """`fixed` are the voters of the settings, who count where neither a snapshot nor the log says who votes."""
         self.log = log
         self._clock = clock
@@ -56,7 +56,7 @@ class QuorumLog:
         log.flush()
 
     @classmethod
-    def open(cls, directory: DataDirectory, clock: Clock, fixed: VoterSet = NOBODY) -> QuorumLog:
+    def open(cls, directory: DataDirectory, clock: Clock, fixed: VoterSet = NO_VOTERS) -> QuorumLog:
         """ConfigError where the log is damaged: a voter without what it has promised to keep must not vote."""
         directory.ensure_whole(PARTITION)
         return cls(directory.open_log(PARTITION, CONFIG, now_ms=clock.wall_ms()), clock, fixed)
@@ -123,7 +123,7 @@ class QuorumLog:
             self._note_from(begin)
 
     def truncate(self, offset: int) -> None:
-        self._history.cut(self.log.truncate_to(offset, now_ms=self._clock.wall_ms()))
+        self._history.truncate(self.log.truncate_to(offset, now_ms=self._clock.wall_ms()))
 
     def keep_piece(self, wanted: SnapshotId, position: int, data: Buffer, *, last: bool) -> None:
         """With the last piece the snapshot stands for all before; one that turns out damaged is dropped, to be fetched again."""
@@ -220,7 +220,7 @@ class QuorumLog:
                 (snapshot.Kind.VOTERS, state.quorum.voters),
             ):
                 if value is not None:
-                    history.note(decode_control(kind, value), start)
+                    history.apply(decode_control(kind, value), start)
         return history
 
     def _read_first(self, first: snapshot.SnapshotId) -> snapshot.State:
@@ -239,5 +239,5 @@ class QuorumLog:
             for position, header in iter_headers(data):
                 self._holds_metadata = self._holds_metadata or not header.is_control
                 for row, (kind, value) in enumerate(snapshot.control_of(data, position, header)):
-                    self._history.note(decode_control(kind, value or b""), header.base_offset + row + 1)
+                    self._history.apply(decode_control(kind, value or b""), header.base_offset + row + 1)
                 offset = header.next_offset

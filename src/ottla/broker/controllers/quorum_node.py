@@ -13,13 +13,12 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import ANY_HOST, read_controllers
 from ottla.broker.settings.quorum_settings import read_voters
 from ottla.clock import Clock
-from ottla.coordination.quorum import membership
 from ottla.coordination.quorum.config import QuorumConfig
-from ottla.coordination.quorum.joining import Presence
 from ottla.coordination.quorum.log_shape import LogShape
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import ElectionState
+from ottla.coordination.quorum.voter_changes import OwnEntry
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
 from ottla.errors import ConfigError, CorruptRecordError
@@ -69,9 +68,18 @@ def make_raft(
     if saved is None and not shape.end:
         log.persist(ElectionState())  # While that stands, an empty log is one that never had anything.
     now = clock.monotonic()
-    presence = presence_of(config, bound)
+    own_entry = own_entry_of(config, bound)
     return Raft(
-        me, meta.cluster_id, shape, saved, patience(config), now, chance, numbers, decides=True, presence=presence
+        me,
+        meta.cluster_id,
+        shape,
+        saved,
+        patience(config),
+        now,
+        chance,
+        numbers,
+        can_be_controller=True,
+        own_entry=own_entry,
     )
 
 
@@ -92,13 +100,13 @@ def leaderless_of(raft: Raft, config: BrokerConfig, now: float) -> Leaderless:
     return Leaderless(raft, partial(place_of, raft, config), ELECTIONS * spans / 1000, now)
 
 
-def presence_of(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> Presence:
+def own_entry_of(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> OwnEntry:
     """What others are to know of it; not where it is, if it listens on every address and does not say which to use."""
     advertised, order = config.advertised_endpoints(), [name.upper() for name in config.controller_listener_names]
     names = sorted(bound, key=lambda name: order.index(name) if name in order else len(order))
     places = [Endpoint(name, *(advertised[name][1:] if name in advertised else bound[name])) for name in names]
     told = () if any(each.host in ANY_HOST for each in places) else tuple(places)
-    return Presence(told, KRAFT_VERSIONS, config.controller_quorum_auto_join_enable)
+    return OwnEntry(told, KRAFT_VERSIONS, config.controller_quorum_auto_join_enable)
 
 
 def promises(log: QuorumLog, shape: LogShape, me: ReplicaKey) -> ElectionState | None:
@@ -142,13 +150,7 @@ def place_of(raft: Raft, config: BrokerConfig, node: int) -> Address | None:
     """Where a node is: as the voters are known, else as the leader was told of; None where nobody has said it."""
     if node <= FIRST_BOOTSTRAP:
         return bootstrap_places(config)[FIRST_BOOTSTRAP - node]
-    known = raft.voters.endpoints(node) or (raft.endpoints if node == raft.leader_id else newcomer_places(raft, node))
+    known = raft.endpoints_of(node)
     names = [name.upper() for name in config.controller_listener_names]
     best = next((each for each in known if each.name.upper() in names), known[0] if known else None)
     return None if best is None else Address(best.host, best.port)
-
-
-def newcomer_places(raft: Raft, node: int) -> list[Endpoint]:
-    """Where a node is to be asked whether it can vote, if it is to."""
-    asked = membership.newcomer(raft)
-    return membership.endpoints(asked.listeners) if asked is not None and asked.voter_id == node else []

@@ -13,8 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ottla.broker.controllers.active_controller import ActiveController
-from ottla.broker.controllers.active_controller import Answer as Told
+from ottla.broker.controllers.active_controller import ActiveController, Answer
 from ottla.broker.controllers.controller_snapshots import ControllerSnapshots
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.machines.metadata_cut import cut_level
@@ -23,22 +22,22 @@ from ottla.coordination.cluster.events import Event as ClusterEvent
 from ottla.coordination.controller.events import ControllerEvent
 from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.events import (
-    Answer,
-    AnswerPiece,
-    AnswerRecords,
-    Append,
-    AppendControl,
-    Commit,
+    Action,
+    AdvanceHighWatermark,
+    AppendControlRecords,
+    AppendFetched,
     Event,
-    Fail,
-    KeepPiece,
-    Lead,
-    Logged,
-    Persist,
-    Send,
-    Tell,
-    Truncate,
-    Wish,
+    Halt,
+    LeaderChanged,
+    LogChanged,
+    PersistElectionState,
+    ReportProblem,
+    SendRecords,
+    SendRequest,
+    SendResponse,
+    SendSnapshotChunk,
+    TruncateLog,
+    WriteSnapshotChunk,
 )
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
@@ -89,13 +88,13 @@ class RaftDriver:
         while events:
             for wish in self.raft.step(events.popleft(), self._clock.monotonic(), self._chance()):
                 if self._grant(wish):
-                    events.append(Logged(self._log.shape()))
+                    events.append(LogChanged(self._log.shape()))
         if self.term is None and self._begin is not None and self.raft.state is State.LEADER:
             self.term = self._begin(self.raft.epoch)
             self.term.committed(self.raft.high_watermark)
             self.look()
 
-    def decide(self, event: ControllerEvent | ClusterEvent, answer: Told) -> None:
+    def decide(self, event: ControllerEvent | ClusterEvent, answer: Answer) -> None:
         """Have the active controller decide, if that is this node."""
         if self.term is None:
             answer(KafkaError(ErrorCode.NOT_CONTROLLER, f"node {self.raft.me.id} is not the active controller"))
@@ -106,38 +105,38 @@ class RaftDriver:
     def look(self) -> None:
         """Tell the machine of what the active controller has written."""
         if self._log.log.end_offset != self.raft.log.end:
-            self.step(Logged(self._log.shape()))
+            self.step(LogChanged(self._log.shape()))
 
     def look_anew(self) -> None:
         """Tell the machine what the log looks like, of which something may have gone at its beginning."""
-        self.step(Logged(self._log.shape()))
+        self.step(LogChanged(self._log.shape()))
 
-    def _grant(self, wish: Wish) -> bool:
+    def _grant(self, wish: Action) -> bool:
         """Whether the log is another by it."""
         match wish:
-            case Persist():
+            case PersistElectionState():
                 self._log.persist(wish.state)
-            case AppendControl():
+            case AppendControlRecords():
                 self._log.append_control(wish.epoch, wish.records)
                 return True
-            case Append():
+            case AppendFetched():
                 self._log.append(wish.records, wish.leader_epoch)
                 return True
-            case Truncate():
+            case TruncateLog():
                 level = cut_level(self._log.log, wish.offset)
                 logger.log(level, "the metadata parts from the leader's at offset %d, and is cut there", wish.offset)
                 self._log.truncate(wish.offset)
                 return True
-            case KeepPiece():
+            case WriteSnapshotChunk():
                 return self._keep_piece(wish)
-            case Lead():
+            case LeaderChanged():
                 self._end_term()
                 self._say_who_leads(wish)
-            case Commit():
+            case AdvanceHighWatermark():
                 self._count_as_committed(wish.high_watermark)
-            case Tell():
+            case ReportProblem():
                 self._tell_once(wish.sentence)
-            case Fail():
+            case Halt():
                 raise OttlaError(wish.sentence)
             case _:
                 self._tell_others(wish)
@@ -149,7 +148,7 @@ class RaftDriver:
             self._told.add(sentence)
             logger.warning(sentence)
 
-    def _keep_piece(self, wish: KeepPiece) -> bool:
+    def _keep_piece(self, wish: WriteSnapshotChunk) -> bool:
         self._log.keep_piece(wish.snapshot, wish.position, wish.data, last=wish.last)
         if wish.last and self.snapshots is not None:
             self.snapshots.begin_anew()
@@ -161,21 +160,21 @@ class RaftDriver:
         if self.snapshots is not None:
             self.snapshots.committed(high_watermark)
 
-    def _tell_others(self, wish: Wish) -> None:
+    def _tell_others(self, wish: Action) -> None:
         match wish:
-            case Send():
+            case SendRequest():
                 self._others.send(wish.to, wish.number, wish.request)
-            case Answer():
+            case SendResponse():
                 self._others.reply(wish.ticket, wish.response)
-            case AnswerRecords():
+            case SendRecords():
                 response: Any = wish.response
-                wire.only(response).records = self._log.read(wish.offset, wish.max_bytes)  # type: ignore[union-attr]
+                wire.metadata_partition(response).records = self._log.read(wish.offset, wish.max_bytes)  # type: ignore[union-attr]
                 self._others.reply(wish.ticket, response)
-            case AnswerPiece():
+            case SendSnapshotChunk():
                 self._answer_piece(wish)
 
-    def _answer_piece(self, wish: AnswerPiece) -> None:
-        held: Any = wire.only(wish.response)
+    def _answer_piece(self, wish: SendSnapshotChunk) -> None:
+        held: Any = wire.metadata_partition(wish.response)
         piece = self._log.read_piece(wish.snapshot, wish.position, wish.max_bytes)
         if piece is None:
             held.error_code = ErrorCode.SNAPSHOT_NOT_FOUND
@@ -190,6 +189,6 @@ class RaftDriver:
         if term is not None:
             term.retire()
 
-    def _say_who_leads(self, wish: Lead) -> None:
+    def _say_who_leads(self, wish: LeaderChanged) -> None:
         who = "nobody leads" if wish.leader_id is None else f"node {wish.leader_id} leads"
         logger.info("%s the quorum in epoch %d, as far as node %s knows", who, wish.epoch, self.raft.me)

@@ -1,4 +1,4 @@
-"""The quorum's patience, under Kafka's names (`controller.quorum.…`)."""
+"""Timeouts and sizes of a quorum replica, under Kafka's names (`controller.quorum.…`)."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from msgspec import Struct
 
 class QuorumConfig(Struct, frozen=True):
     election_timeout_ms: int = 1000
-    """How long to wait for a leader, or for votes, before the next attempt; up to as much again is added by chance."""
+    """Time to wait for a leader, or for votes, before the next attempt; a random part of up to the same length is added."""
     fetch_timeout_ms: int = 2000
-    """How long a voter goes without an answer of the leader before it asks whether others would vote for it."""
+    """Time that a voter waits for a response of the leader before it asks for pre-votes."""
     election_backoff_max_ms: int = 1000
-    """How long who was named last by a leader that left waits before it asks for votes."""
+    """Time that the last preferred successor of a resigned leader waits before it asks for votes."""
     request_timeout_ms: int = 2000
-    """How long to wait for an answer before another is asked."""
+    """Time to wait for a response before another node is asked."""
     retry_backoff_ms: int = 20
-    """How long to leave somebody alone who did not answer."""
+    """Time before a node that did not respond is asked again."""
     max_wait_ms: int = 500
-    """How long the leader may keep a fetch that finds nothing."""
+    """Time that the leader may hold a fetch that finds no records."""
     max_bytes: int = 8 << 20
-    """Of the log in one answer."""
+    """The most bytes of the log in one response."""
     snapshot_bytes: int = 1 << 20
-    """Of a snapshot in one answer."""
+    """The most bytes of a snapshot in one response."""
 
     CHECK_FACTOR = 1.5
-    """A leader of whom too few have fetched for so many fetch timeouts gives up: they may have another by then."""
+    """A leader resigns if a majority has not fetched for this many fetch timeouts: the others may have another leader by then."""

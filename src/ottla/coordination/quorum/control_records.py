@@ -1,6 +1,6 @@
-"""The records with which the metadata's log tells of itself: who leads, who votes, where a snapshot begins and ends.
+"""Control records of the metadata log: leader changes, voters, kraft.version, and the first and last record of a snapshot.
 
-They stand in control batches; a record's key has its kind, its value begins with the version that it is written in.
+They are in control batches. A record's key holds its kind; its value starts with the version of its encoding.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Voter:
 
 @message(key=2, versions="0-1", flexible="0+")
 class LeaderChangeMessage(Message):
-    """The first record of an epoch: what is committed with it, nobody can take back."""
+    """The first record of an epoch, written by its leader."""
 
     version: Int16 = 0
     leader_id: Int32 = 0
@@ -47,7 +47,7 @@ class SnapshotFooterRecord(Message):
 
 @message(key=5, versions="0", flexible="0+")
 class KRaftVersionRecord(Message):
-    """By which rules there are voters: from level 1 on they are in the log, below it in everybody's settings."""
+    """The level of kraft.version: from level 1 on the voters are in the log, at level 0 in every node's settings."""
 
     version: Int16 = 0
     k_raft_version: Int16 = 0
@@ -61,15 +61,15 @@ KINDS: dict[int, type[Message]] = {
 
 
 def encode_control(record: ControlRecord) -> tuple[bytes, bytes]:
-    """What stands in the key of its record, and what in the value."""
+    """Return the key and the value of the record."""
     plan = plan_of(type(record), record.version)
     return KEY.pack(0, record.KEY), b"".join(map(bytes, Writer().write(plan, record)))  # type: ignore[arg-type]
 
 
 def decode_control(kind: int, value: bytes) -> Message | None:
-    """What a control record of that kind says; None for kinds that say nothing of the quorum.
+    """Decode a control record; return None for kinds that do not concern the quorum.
 
-    CorruptRecordError where it is not whole, or of a version that nobody knows here.
+    CorruptRecordError is raised if the value is incomplete or its version is unknown.
     """
     cls = KINDS.get(kind)
     if cls is None:

@@ -1,7 +1,8 @@
-"""What the quorum is told, and what it wants done.
+"""Events that a `Raft` replica takes in, and actions that it asks its driver to carry out.
 
-Wishes are done one after the other, each before the next: what is to be persisted is on the disk before anything that follows is
-sent. Whoever cannot do one ends, and begins again with what the disk has.
+The driver carries out the actions of one step in their order and finishes each before it starts the next: what has to be
+persistent is on the disk before anything that depends on it is sent. A driver that cannot carry out an action stops the process;
+the next start continues with what the disk holds.
 """
 
 from __future__ import annotations
@@ -13,88 +14,88 @@ from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
 from ottla.coordination.quorum.state import ElectionState
 from ottla.protocol.schema import Message
 
-# told
+# Events
 
 
-class Passed(NamedTuple):
-    """Time did; `Raft.wake_at` says when that matters."""
+class Tick(NamedTuple):
+    """Time has passed; `Raft.wake_at` is the next moment at which that matters."""
 
 
-class Asked(NamedTuple):
-    """Somebody asks, and waits for an answer under that ticket."""
+class RequestReceived(NamedTuple):
+    """A request of another node or of a client. The response carries the same ticket."""
 
     ticket: int
     request: Message
 
 
-class Answered(NamedTuple):
-    """A node has answered what was sent to it under that number."""
+class ResponseReceived(NamedTuple):
+    """The response of node `by` to the request that was sent under `number`."""
 
     by: int
     number: int
     response: Message
 
 
-class Lost(NamedTuple):
-    """No answer will come: there is no connection, or there is none any more."""
+class RequestFailed(NamedTuple):
+    """No response to request `number` will come: the connection failed or was closed."""
 
     by: int
     number: int
     is_gone: bool = False
-    """Whether nobody listens at its address any more."""
+    """True if the connection was refused, so that the node's process has ended."""
 
 
-class Met(NamedTuple):
-    """A node has said what it can do, before it was asked anything else."""
+class PeerConnected(NamedTuple):
+    """A connection to a node was opened, and ApiVersions has shown what the node supports."""
 
     node: int
-    decides: bool
-    """Whether it could be the active controller, and go on with the metadata where it leads."""
+    can_be_controller: bool
+    """True if the node could be the active controller, not only a leader of the log."""
 
 
-class Logged(NamedTuple):
-    """The log is another than before: appended to, cut, forced to the disk, or begun anew behind a snapshot."""
+class LogChanged(NamedTuple):
+    """The log was appended to, truncated, flushed, or restarted at a snapshot."""
 
     shape: LogShape
 
 
-class Left(NamedTuple):
-    """The process is about to end: who leads gives that up, and tells whom it would have next."""
+class ShutDown(NamedTuple):
+    """The process is about to stop. A leader resigns and names its preferred successors."""
 
 
-Event = Passed | Asked | Answered | Lost | Met | Logged | Left
+Event = Tick | RequestReceived | ResponseReceived | RequestFailed | PeerConnected | LogChanged | ShutDown
 
-# wanted
+# Actions
 
 
-class Persist(NamedTuple):
-    """Write it to `quorum-state`, and force it to the disk."""
+class PersistElectionState(NamedTuple):
+    """Write `quorum-state` and flush it."""
 
     state: ElectionState
 
 
-class AppendControl(NamedTuple):
-    """The leader's own records, in one batch of that epoch; tell of the log afterwards, and again when it is on the disk."""
+class AppendControlRecords(NamedTuple):
+    """Append the leader's control records as one batch of `epoch`; report `LogChanged` afterwards, and again after the flush."""
 
     epoch: int
     records: tuple[ControlRecord, ...]
 
 
-class Append(NamedTuple):
-    """What a leader sent, as it came; force it to the disk, then tell of the log: the next fetch says that it is there."""
+class AppendFetched(NamedTuple):
+    """Append the leader's batches unchanged and flush; then report `LogChanged`. The next fetch confirms them to the leader."""
 
     records: Any
     leader_epoch: int
 
 
-class Truncate(NamedTuple):
-    """Drop everything from that offset on, then tell of the log."""
+class TruncateLog(NamedTuple):
+    """Remove everything from `offset` on, then report `LogChanged`."""
 
     offset: int
 
 
-class KeepPiece(NamedTuple):
-    """Of a snapshot; with the last piece it stands for the log, of which is told then."""
+class WriteSnapshotChunk(NamedTuple):
+    """Write a chunk of a fetched snapshot. After the last one the log restarts at the snapshot: report `LogChanged`."""
 
     snapshot: SnapshotId
     position: int
@@ -102,21 +103,21 @@ class KeepPiece(NamedTuple):
     last: bool
 
 
-class Send(NamedTuple):
-    """Ask a node, and tell of the answer under that number."""
+class SendRequest(NamedTuple):
+    """Send a request to a node; report the response, or the failure, under `number`."""
 
     to: int
     number: int
     request: Message
 
 
-class Answer(NamedTuple):
+class SendResponse(NamedTuple):
     ticket: int
     response: Message
 
 
-class AnswerRecords(NamedTuple):
-    """Answer with batches from that offset on, committed or not; of bytes as many as that, a batch at least."""
+class SendRecords(NamedTuple):
+    """Fill in batches from `offset` on, committed or not, at least one and at most `max_bytes`; then send the response."""
 
     ticket: int
     response: Message
@@ -124,8 +125,8 @@ class AnswerRecords(NamedTuple):
     max_bytes: int
 
 
-class AnswerPiece(NamedTuple):
-    """Answer with a piece of a snapshot, or with an error where there is no such one."""
+class SendSnapshotChunk(NamedTuple):
+    """Fill in a chunk of a snapshot, or SNAPSHOT_NOT_FOUND; then send the response."""
 
     ticket: int
     response: Message
@@ -134,43 +135,43 @@ class AnswerPiece(NamedTuple):
     max_bytes: int
 
 
-class Commit(NamedTuple):
-    """Everything below is committed: it may become state, and be answered."""
+class AdvanceHighWatermark(NamedTuple):
+    """Everything below `high_watermark` is committed: it may be applied to state and acknowledged."""
 
     high_watermark: int
 
 
-class Lead(NamedTuple):
-    """Who leads by now, or nobody; where that is another than this node, nobody may append here."""
+class LeaderChanged(NamedTuple):
+    """The known leader of `epoch`, or None. Unless it is this node, nothing may be appended here except fetched batches."""
 
     leader_id: int | None
     epoch: int
 
 
-class Tell(NamedTuple):
-    """Have a person know, once: somebody will have to look at it."""
+class ReportProblem(NamedTuple):
+    """Log a warning once: an operator has to look at it."""
 
     sentence: str
 
 
-class Fail(NamedTuple):
-    """End: what holds the quorum together does not hold."""
+class Halt(NamedTuple):
+    """Stop the process: an invariant of the quorum is violated."""
 
     sentence: str
 
 
-Wish = (
-    Persist
-    | AppendControl
-    | Append
-    | Truncate
-    | KeepPiece
-    | Send
-    | Answer
-    | AnswerRecords
-    | AnswerPiece
-    | Commit
-    | Lead
-    | Tell
-    | Fail
+Action = (
+    PersistElectionState
+    | AppendControlRecords
+    | AppendFetched
+    | TruncateLog
+    | WriteSnapshotChunk
+    | SendRequest
+    | SendResponse
+    | SendRecords
+    | SendSnapshotChunk
+    | AdvanceHighWatermark
+    | LeaderChanged
+    | ReportProblem
+    | Halt
 )

@@ -1,11 +1,12 @@
-"""What the leader of the quorum knows of the others: how far each has come, and when it was heard last.
+"""State of the quorum's leader: how far each replica has come, and when it was last heard from.
 
-**Committed** is what a majority of those who vote has on the disk: a fetch says so of all before its offset, since followers force what
-they append before they fetch on. But only the leader's own epoch counts so: a record of an earlier one may be on most disks and still give
-way to a leader who never had it. So a leader begins with a record of its own, and with that all before it is committed.
+**Commit rule.** An offset is committed when a majority of the voters has it on the disk. A fetch from an offset confirms everything
+before it, because a follower flushes what it appends before it fetches again. Only records of the leader's own epoch are counted: a
+record of an earlier epoch may be on a majority of the disks and still be replaced by a leader that never had it (Raft, figure 8).
+Therefore a leader starts with a record of its own (LeaderChangeMessage), and commits everything before it together with it.
 
-**It gives up** when most have not fetched for a while: they may have another leader by then, and whoever asks this one would
-wait for ever.
+**Resignation.** A leader resigns when a majority has not fetched for a while (`QuorumConfig.CHECK_FACTOR`): the others may have
+another leader by then, and clients of this one would wait in vain.
 """
 
 from __future__ import annotations
@@ -20,77 +21,86 @@ NEVER = float("-inf")
 
 
 class Progress(Struct):
-    """How far a replica has come. Moments are readings of the monotonic clock, in seconds."""
+    """The progress of one replica. Moments are readings of the monotonic clock, in seconds."""
 
     end: int = UNKNOWN
+    """The replica has every record below this offset on its disk."""
     fetched_at: float = NEVER
     caught_up_at: float = NEVER
-    """When it last had all that the leader had."""
+    """The last moment at which it had everything that the leader had."""
 
 
 class Leadership:
-    """One epoch of one leader."""
+    """One leader in one epoch."""
 
     def __init__(self, me: ReplicaKey, epoch_start: int, now: float, config: QuorumConfig) -> None:
-        self.me = me
-        self.epoch_start = epoch_start
-        """The end of the log when it was elected: what it writes itself has this offset or a later one."""
+        """`epoch_start` is the end of the log at the election: the leader's own records have this offset or a later one."""
+        self._me = me
+        self._epoch_start = epoch_start
         self.replicas: dict[ReplicaKey, Progress] = {}
-        self._check_span = config.fetch_timeout_ms * config.CHECK_FACTOR / 1000
-        self.check_at = now + self._check_span
-        self._heard: set[ReplicaKey] = set()
-        self._tell_span = config.fetch_timeout_ms / 2000
-        self.tell_at = now
-        """When those are told of the leader who do not fetch."""
+        """Progress of every replica that has fetched, voter or observer."""
+        self._check_seconds = config.fetch_timeout_ms * config.CHECK_FACTOR / 1000
+        self.check_at = now + self._check_seconds
+        """The moment at which the leader resigns unless a majority fetches before."""
+        self._fetched_since_check: set[ReplicaKey] = set()
+        self._announce_seconds = config.fetch_timeout_ms / 2000
+        self.announce_at = now
+        """The next moment at which the leader announces itself to voters that do not fetch."""
 
     def progress(self, key: ReplicaKey) -> Progress:
         return self.replicas.setdefault(key, Progress())
 
-    def fetched(self, key: ReplicaKey, offset: int, leader_end: int, voters: VoterSet, now: float) -> None:
-        """A replica has all before an offset, of a log that does not part from this one."""
-        one = self.progress(key)
-        one.end = offset
+    def record_fetch(self, key: ReplicaKey, offset: int, leader_end: int, voters: VoterSet, now: float) -> None:
+        """Record that a replica has everything below `offset`, and that its log does not diverge from this one."""
+        progress = self.progress(key)
+        progress.end = offset
         if offset >= leader_end:
-            one.caught_up_at = now
-        self.heard(key, voters, now)
+            progress.caught_up_at = now
+        self.record_contact(key, voters, now)
 
-    def heard(self, key: ReplicaKey, voters: VoterSet, now: float) -> None:
-        """It asked, so it takes this one for the leader."""
+    def record_contact(self, key: ReplicaKey, voters: VoterSet, now: float) -> None:
+        """Record that a replica takes this node for the leader; restart the check once a majority has done so."""
         self.progress(key).fetched_at = now
         if not voters.has(key):
             return
-        self._heard.add(key)
-        if len({each for each in self._heard if voters.has(each)}) >= self._others_needed(voters):
-            self._heard.clear()
-            self.check_at = now + self._check_span
+        self._fetched_since_check.add(key)
+        if len({each for each in self._fetched_since_check if voters.has(each)}) >= self._others_needed(voters):
+            self._fetched_since_check.clear()
+            self.check_at = now + self._check_seconds
 
-    def let_others_vote(self, voters: VoterSet, now: float) -> None:
-        """Others than these vote from now on: who decided alone until now gives them their time to be heard, and no other leader more of it."""
+    def restart_check_if_alone(self, voters: VoterSet, now: float) -> None:
+        """Restart the check before new voters join a leader that was a majority by itself.
+
+        The new voters get the usual time for their first fetch. A leader with other voters does not get more time.
+        """
         if not self._others_needed(voters):
-            self.check_at = now + self._check_span
+            self.check_at = now + self._check_seconds
 
     def _others_needed(self, voters: VoterSet) -> int:
-        return voters.majority - (1 if voters.has(self.me) else 0)
+        return voters.majority - (1 if voters.has(self._me) else 0)
 
-    def has_lost_the_quorum(self, voters: VoterSet, now: float) -> bool:
-        """Whether too few have fetched for too long."""
+    def has_lost_majority(self, voters: VoterSet, now: float) -> bool:
+        """True if too few voters have fetched for too long."""
         return self._others_needed(voters) > 0 and now >= self.check_at
 
-    def committed(self, voters: VoterSet, durable: int) -> int | None:
-        """Up to where a majority has the log; None as long as that is nothing of the leader's own epoch."""
-        ends = [durable if key.is_same(self.me) else self.progress(key).end for key in voters.keys]
-        reached = sorted(ends, reverse=True)[voters.majority - 1]
-        return reached if reached > self.epoch_start else None
+    def committed_end(self, voters: VoterSet, durable_end: int) -> int | None:
+        """Return the end of what a majority has on the disk; None if that includes no record of the leader's own epoch.
 
-    def strangers(self, voters: VoterSet, now: float) -> list[ReplicaKey]:
-        """Voters who have not fetched of late, perhaps since they know of no leader."""
-        recent = now - self._tell_span
-        return [key for key in voters.keys if not key.is_same(self.me) and self.progress(key).fetched_at <= recent]
+        `durable_end` is the end of what the leader's own disk holds.
+        """
+        ends = [durable_end if key.is_same(self._me) else self.progress(key).end for key in voters.keys]
+        end = sorted(ends, reverse=True)[voters.majority - 1]
+        return end if end > self._epoch_start else None
 
-    def told(self, now: float) -> None:
-        self.tell_at = now + self._tell_span
+    def silent_voters(self, voters: VoterSet, now: float) -> list[ReplicaKey]:
+        """Return the voters that have not fetched lately, possibly because they know of no leader."""
+        recent = now - self._announce_seconds
+        return [key for key in voters.keys if not key.is_same(self._me) and self.progress(key).fetched_at <= recent]
+
+    def schedule_announcement(self, now: float) -> None:
+        self.announce_at = now + self._announce_seconds
 
     def successors(self, voters: VoterSet) -> list[ReplicaKey]:
-        """The other voters, the one that has come farthest first."""
-        others = [key for key in voters.keys if not key.is_same(self.me)]
+        """Return the other voters, the one with the longest log first."""
+        others = [key for key in voters.keys if not key.is_same(self._me)]
         return sorted(others, key=lambda key: -self.progress(key).end)

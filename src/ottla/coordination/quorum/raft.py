@@ -1,76 +1,173 @@
-"""A replica of the metadata's log that votes on it, or would (KIP-595, KIP-630, KIP-853, KIP-996). Pure: told events, it answers with wishes.
+"""A replica of the metadata log that votes, or may vote, in the quorum (KIP-595, KIP-630, KIP-853, KIP-996, KIP-1186).
 
-**An election.** Each epoch has one leader at most, since a leader needs most of the votes and nobody votes twice in an epoch: the vote is on
-the disk before it is answered. Nobody votes for a log that lacks what its own has, by the epoch of the last record, then by the end; so who
-wins has all that was ever on most disks. Before it takes up a later epoch a voter asks whether most would vote for it: one that was cut
-off, and comes back, disturbs nobody who hears the leader.
+The replica is a pure state machine. `Raft.step` takes an event and returns actions (`events`); it has no clock, no network and no
+log of its own. The driver carries out the actions in their order and reports the results as further events. `state` has the
+diagram of the states.
 
-**The log** goes from the leader to all others, who fetch it as any copy is fetched, and say with each fetch what they have on the
-disk. Where a log parts from the leader's it is cut; where the leader has no longer what one lacks it takes a snapshot. What is
-committed `leadership` says.
+**Elections.** An epoch has at most one leader: a leader needs the votes of a majority, and a replica votes once per epoch. A vote
+is persisted before the response is sent. A replica grants its vote only if the candidate's log is at least as up to date as its own
+(by the epoch of the last record, then by the end offset), so that an elected leader has every committed record. Before a
+replica starts a new epoch it asks for pre-votes; a voter that has heard from the leader lately grants none. Therefore a replica that
+returns from a network partition does not disturb a working quorum.
 
-**Who drives it** appends, forces, sends and answers, in the order of the wishes, and tells of it: `events`. Requests go to one node at a
-time; what comes under another number than the last is nobody's. `wake_at` is when time alone changes something. The leader's own
-records are appended by whoever decides them, as long as `state` is LEADER, in `epoch`; what counts is what `Commit` says.
+**Replication.** The other replicas fetch from the leader. The offset of a fetch confirms that the replica has everything before it
+on its disk. A replica whose log diverges truncates it; a replica that needs records which the leader has deleted fetches a snapshot.
+`leadership` defines what is committed.
 
-answering: what others ask · hearing: what they answer · acting: what it does of itself · membership: who votes · joining: that it does
+**Changes of the voters.** A VotersRecord takes effect when it is appended, committed or not. Two majorities overlap only if the
+sets of voters differ by one voter. Therefore the leader starts a change only after the previous change is committed, and only after
+a record of its own epoch is committed, because a change of an earlier leader may still become visible. A new voter must have shown
+that it supports the quorum's kraft.version, and must have copied the log. A leader that removes itself leads, without counting its
+own disk, until the removal is committed. A voter whose entry is wrong asks the leader to correct it; a leader corrects its own.
+
+**Driving it.** At most one request per node is in flight. `wake_at` is the next moment at which a `Tick` changes something. While
+`state` is LEADER the active controller appends its own records in `epoch` and the driver reports `LogChanged`; what counts is what
+`AdvanceHighWatermark` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from ottla.coordination.quorum import acting, answering, hearing, membership, wire
+from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.config import QuorumConfig
-from ottla.coordination.quorum.control_records import (
-    ControlRecord,
-    KRaftVersionRecord,
-    LeaderChangeMessage,
-    Voter,
-)
+from ottla.coordination.quorum.control_records import ControlRecord, KRaftVersionRecord, LeaderChangeMessage
+from ottla.coordination.quorum.control_records import Voter as ControlVoter
 from ottla.coordination.quorum.events import (
-    Answer,
-    Answered,
-    AppendControl,
-    Asked,
-    Commit,
+    Action,
+    AdvanceHighWatermark,
+    AppendControlRecords,
+    AppendFetched,
     Event,
-    Fail,
-    Lead,
-    Left,
-    Logged,
-    Lost,
-    Met,
-    Persist,
-    Send,
-    Truncate,
-    Wish,
+    Halt,
+    LeaderChanged,
+    LogChanged,
+    PeerConnected,
+    PersistElectionState,
+    ReportProblem,
+    RequestFailed,
+    RequestReceived,
+    ResponseReceived,
+    SendRecords,
+    SendRequest,
+    SendResponse,
+    SendSnapshotChunk,
+    ShutDown,
+    TruncateLog,
+    WriteSnapshotChunk,
 )
-from ottla.coordination.quorum.joining import NOTHING, Presence
 from ottla.coordination.quorum.leadership import Leadership
 from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
-from ottla.coordination.quorum.peers import Peers
+from ottla.coordination.quorum.request_tracker import RequestTracker
 from ottla.coordination.quorum.state import TRANSITIONS, ElectionState, State
+from ottla.coordination.quorum.voter_changes import (
+    UNKNOWN_ENTRY,
+    OwnEntry,
+    Rejection,
+    VoterChange,
+    VoterRequest,
+    VoterResponse,
+    added_voter,
+    changed_voters,
+    endpoints_of,
+    missing_listener,
+    response_to,
+    update_of,
+)
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint
-from ottla.coordination.quorum.votes import Votes
-from ottla.coordination.quorum.waiting import Piece, WaitingFetch
 from ottla.coordination.replication.epochs import EpochEnd
-from ottla.errors import ErrorCode
-from ottla.protocol.schema import Message
+from ottla.errors import ErrorCode, name_of
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest
+from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ottla.protocol.messages.begin_quorum_epoch import BeginQuorumEpochRequest
+from ottla.protocol.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
+from ottla.protocol.messages.end_quorum_epoch import RequestPartitionData as EndData
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, PartitionData
+from ottla.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse, PartitionSnapshot
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from ottla.protocol.messages.update_raft_voter import CurrentLeader, UpdateRaftVoterRequest
+from ottla.protocol.messages.vote import RequestPartitionData as VoteData
+from ottla.protocol.messages.vote import VoteRequest, VoteResponse
+from ottla.protocol.schema import ZERO_UUID, Message
 
 NEVER = float("inf")
 LEADER_CHANGE_VERSION = 0
-"""Kafka 4.3 reads the record in no other, whatever it says of itself: the next one ends its controllers."""
-OF_A_TIMEOUT = 4
-"""Who knows that the leader is gone waits up to that part of an election's timeout."""
-LONGEST_ELECTION_MS = 4000
-"""What the timeout grows to at most, where attempts fail; one that is set to more stays as it is."""
-IDLE = (State.UNATTACHED, State.FOLLOWER, State.RESIGNED)
+"""The version of LeaderChangeMessage. Apache Kafka 4.3 reads only version 0, and its controllers stop at any other."""
+LOST_LEADER_DIVISOR = 4
+"""A follower that knows that the leader's process has ended waits at most this part of the election timeout."""
+MAX_ELECTION_TIMEOUT_MS = 4000
+"""The upper bound to which failed elections increase the timeout; a larger configured timeout is not reduced."""
+CAUGHT_UP_SECONDS = 3600.0
+"""A new voter must have had the complete log within this time; it fetches what it has missed since then like any voter."""
+CLUSTER_ID_LENGTH = 22
+"""The length of a cluster id in base64; no more of a foreign id is logged."""
+CLIENT_NAME = "ottla"
+"""The client software name in ApiVersions; Apache Kafka rejects a request without one."""
+IDLE_STATES = (State.UNATTACHED, State.FOLLOWER, State.RESIGNED)
+SNAPSHOT_REPLACED = frozenset((ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE))
+"""Errors of FetchSnapshot after the leader has replaced the snapshot: the next fetch names the new one."""
+ReplicaRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest | FetchSnapshotRequest
+
+
+class HeldFetch(NamedTuple):
+    """A fetch that the leader holds until it has records or a new high watermark for it."""
+
+    ticket: int
+    request: FetchRequest
+    deadline: float
+
+
+class SnapshotFetch(NamedTuple):
+    """A snapshot that is being fetched, and the position of its next chunk."""
+
+    snapshot: SnapshotId
+    position: int
+
+
+class Election:
+    """The votes of one election, or the pre-votes before it."""
+
+    def __init__(self, voters: VoterSet) -> None:
+        self._voters = voters
+        self.granted: set[int] = set()
+        self._rejected: set[int] = set()
+        self._gone: set[int] = set()
+
+    def record_vote(self, voter: int, *, granted: bool) -> None:
+        """Count a vote. The last vote of a voter counts; votes of other nodes are ignored."""
+        if voter in self._voters.ids:
+            (self.granted if granted else self._rejected).add(voter)
+            (self._rejected if granted else self.granted).discard(voter)
+
+    def record_gone(self, voter: int) -> None:
+        """Record that the process of a voter has ended."""
+        self._gone.add(voter)
+
+    @property
+    def is_won(self) -> bool:
+        return len(self.granted) >= self._voters.majority
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the voters that have not rejected are no majority."""
+        return len(self._voters) - len(self._rejected) < self._voters.majority
+
+    @property
+    def is_majority_alive(self) -> bool:
+        """True if the processes of a majority may be running."""
+        return len(self._voters) - len(self._gone) >= self._voters.majority
+
+    @property
+    def undecided(self) -> list[ReplicaKey]:
+        """The voters that have not voted yet."""
+        voted = self.granted | self._rejected
+        return [key for key in self._voters.keys if key.id not in voted]
 
 
 class Raft:
-    """One replica: where it stands, what it has promised, and what it knows of the others."""
+    """One replica: its state, its promises, and what it knows of the other nodes."""
 
     def __init__(
         self,
@@ -83,104 +180,106 @@ class Raft:
         chance: float,
         bootstrap: Sequence[int] = (),
         *,
-        decides: bool = False,
-        presence: Presence = NOTHING,
+        can_be_controller: bool = False,
+        own_entry: OwnEntry = UNKNOWN_ENTRY,
     ) -> None:
-        """`saved` is what the disk has of its promises; `bootstrap` are nodes to ask where the log names no voters.
+        """`saved` is the persisted election state; `bootstrap` are the nodes to fetch from if the log names no voters.
 
-        `decides` says that it would be the active controller where it leads, and not only lead.
+        `can_be_controller` is True if the node would become the active controller when it leads the log.
         """
-        self.presence, self.ask_at = presence, now
-        """What the voters' record is to say of it, and from when on it may ask for that."""
-        self.decides = decides
-        self.me, self.cluster_id, self.config, self.log = me, cluster_id, config, log
-        self.state = State.UNATTACHED
-        self.epoch, self.leader_id, self.voted = ElectionState()
-        self.high_watermark = log.snapshot.end_offset
-        """Everything below is committed, as far as this one knows."""
-        self.endpoints: list[Endpoint] = []
-        """Where the leader is, if it does not vote here."""
-        self.votes: Votes | None = None
-        """Where it is CANDIDATE or PROSPECTIVE."""
-        self.leadership: Leadership | None = None
-        """Where it is LEADER."""
-        self.waiting: list[WaitingFetch] = []
-        self.has_fetched = False
-        """Whether the leader of this epoch has answered it."""
-        self.fetching: Piece | None = None
-        self.writing = False
-        """Whether the log is being changed; where it ends then, is not known yet."""
-        self.leaders_watermark = -1
-        self.has_committed = False
-        """Whether something of its own epoch is committed, where it is LEADER."""
-        self.change: membership.Change | None = None
-        """Of the voters, which is under way."""
-        self.failures = 0
-        """Attempts to be elected in a row for which there was too little time."""
-        self.successors: Sequence[ReplicaKey] = ()
-        self.unaware: set[int] = set()
-        """Who is to be told that it has resigned."""
-        self.deadline = NEVER
-        self.deciders: dict[int, bool] = {}
-        """Of those who were met, whether they could be the active controller."""
-        self.leaving = False
-        self.peers = Peers(config)
-        self.now, self._chance = now, chance
+        self.me = me
+        self.cluster_id = cluster_id
+        self.own_entry = own_entry
+        self.can_be_controller = can_be_controller
         self.bootstrap = bootstrap
-        self._turn = 0
-        self._elsewhere = False
-        self._wishes: list[Wish] = []
-        self._begin(saved or ElectionState())
+        self._config = config
+        self._now, self._chance = now, chance
+        self._actions: list[Action] = []
+        # Position in the quorum.
+        self.state = State.UNATTACHED
+        self.epoch, self.leader_id, self._voted = ElectionState()
+        self._leader_endpoints: list[Endpoint] = []  # of a leader that is no voter in this replica's log
+        self._deadline = NEVER  # at which the state ends unless something happens before
+        self._failed_elections = 0  # in a row, each of which ran out of time with a majority alive
+        self._is_shutting_down = False
+        # The log.
+        self.log = log
+        self.high_watermark = log.snapshot.end_offset
+        self._is_writing = False  # the log is being changed, and its end is not known until LogChanged
+        self._leader_high_watermark = -1
+        # Other nodes.
+        self._requests = RequestTracker(config)
+        self._next_node = 0
+        self._avoids_leader = False  # the leader did not answer: ask another node next
+        self._can_be_controller: dict[int, bool] = {}  # by node, for the nodes that a connection was opened to
+        self._foreign_nodes: set[int] = set()  # nodes whose last response said that they belong to another cluster
+        # FOLLOWER.
+        self._has_leader_answered = False  # in this epoch
+        self._snapshot_fetch: SnapshotFetch | None = None
+        self._update_entry_at = now  # from when on it may ask the leader to correct its entry
+        # PROSPECTIVE and CANDIDATE.
+        self._election: Election | None = None
+        # LEADER.
+        self._leadership: Leadership | None = None
+        self._has_committed = False  # a record of its own epoch
+        self._held_fetches: list[HeldFetch] = []
+        self._voter_change: VoterChange | None = None
+        # RESIGNED.
+        self._successors: Sequence[ReplicaKey] = ()
+        self._unnotified: set[int] = set()  # voters that have not confirmed EndQuorumEpoch
+        self._resume(saved or ElectionState())
 
-    # what drives it
+    # --- What the driver uses ------------------------------------------------------------------------------------
 
-    def step(self, event: Event, now: float, chance: float) -> list[Wish]:
-        """What is to be done, in that order; `chance` is of [0, 1), and another each time."""
-        self.now, self._chance = now, chance
+    def step(self, event: Event, now: float, chance: float) -> list[Action]:
+        """Return the actions that follow from an event, in order. `chance` is a new random number of [0, 1) each time."""
+        self._now, self._chance = now, chance
+        self._handle(event)
+        for node in self._requests.expire(now):
+            self._handle_failure(node)
+        self._tick()
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _handle(self, event: Event) -> None:
         match event:
-            case Asked():
-                answering.answer(self, event.ticket, event.request)
-            case Answered():
-                self.deciders.setdefault(event.by, False)
-                if self.peers.answered(event.by, event.number):
-                    hearing.hear(self, event.by, event.response)
-            case Lost():
-                if self.peers.answered(event.by, event.number):
-                    self.lost(event.by)
-                    self._note_gone(event)
-            case Met():
-                self.deciders[event.node] = event.decides
-            case Logged():
-                self._logged(event.shape)
-            case Left():
-                self._leave()
-        for node in self.peers.expire(now):
-            self.lost(node)
-        acting.go_on(self)
-        wishes, self._wishes = self._wishes, []
-        return wishes
+            case RequestReceived():
+                self._handle_request(event.ticket, event.request)
+            case ResponseReceived():
+                self._can_be_controller.setdefault(event.by, False)
+                if self._requests.finish_request(event.by, event.number):
+                    self._handle_response(event.by, event.response)
+            case RequestFailed():
+                if self._requests.finish_request(event.by, event.number):
+                    self._handle_failure(event.by)
+                    self._record_gone(event)
+            case PeerConnected():
+                self._can_be_controller[event.node] = event.can_be_controller
+            case LogChanged():
+                self._handle_log_change(event.shape)
+            case ShutDown():
+                self._is_shutting_down = True
+                if self.state is State.PROSPECTIVE:
+                    self._withdraw()
 
     @property
     def wake_at(self) -> float:
-        """The moment at which time alone changes something."""
-        moments = [self.peers.wake_at(self.now), *(each.deadline for each in self.waiting)]
-        if not self.leaving and not self.writing:
-            moments.append(self.deadline)
-        if self.change is not None:
-            moments.append(self.change.deadline)
-        if self.leadership is not None:
-            moments.append(self.leadership.tell_at)
+        """The next moment at which a `Tick` changes something."""
+        moments = [self._requests.wake_at(self._now), *(fetch.deadline for fetch in self._held_fetches)]
+        if not self._is_shutting_down and not self._is_writing:
+            moments.append(self._deadline)
+        if self._voter_change is not None:
+            moments.append(self._voter_change.deadline)
+        if self._leadership is not None:
+            moments.append(self._leadership.announce_at)
             if len(self.voters) > 1:
-                moments.append(self.leadership.check_at)
+                moments.append(self._leadership.check_at)
         return min(moments)
 
-    def do(self, wish: Wish) -> None:
-        self._wishes.append(wish)
-
-    def send(self, node: int, request: Message) -> None:
-        self.do(Send(node, self.peers.ask(node, self.now), request))
-
-    # what is known
+    @property
+    def now(self) -> float:
+        """The monotonic time of the last step."""
+        return self._now
 
     @property
     def voters(self) -> VoterSet:
@@ -191,310 +290,933 @@ class Raft:
         return self.voters.has(self.me)
 
     @property
-    def stands(self) -> bool:
-        """Whether it would lead. Not a log in which somebody decides, where it cannot go on with that itself."""
-        return self.is_voter and (self.decides or not self.log.holds_metadata)
+    def leadership(self) -> Leadership | None:
+        """The progress of the other replicas; None unless this replica leads."""
+        return self._leadership
 
     @property
-    def gives_way(self) -> bool:
-        """Whether it leads and cannot decide, and a voter could who can, and lacks nothing."""
-        if self.leadership is None or self.decides:
+    def has_leader_answered(self) -> bool:
+        """True if the leader of this epoch has answered a fetch."""
+        return self._has_leader_answered
+
+    @property
+    def is_awaited(self) -> bool:
+        """True if the quorum would have to wait for a timeout if this process stopped now.
+
+        Either voters do not know yet that it has resigned, or they may have voted for it.
+        """
+        return self.state is State.CANDIDATE or (self.state is State.RESIGNED and bool(self._unnotified))
+
+    def endpoints_of(self, node: int) -> list[Endpoint]:
+        """Return the known addresses of a voter, of the leader, or of a node that is about to become a voter."""
+        found = self.voters.endpoints(node)
+        if found:
+            return found
+        if node == self.leader_id:
+            return self._leader_endpoints
+        added = self._pending_addition
+        return endpoints_of(added.listeners) if added is not None and added.voter_id == node else []
+
+    def check(self) -> None:
+        """Assert the invariants that hold between steps."""
+        state = self.state
+        assert (self._election is not None) == (state in (State.PROSPECTIVE, State.CANDIDATE))
+        assert (self._leadership is not None) == (state is State.LEADER)
+        assert state is not State.LEADER or self.leader_id == self.me.id
+        assert state is not State.FOLLOWER or self.leader_id not in (None, self.me.id)
+        assert state is not State.CANDIDATE or self._voted == self.me
+        assert state is State.LEADER or not self._held_fetches
+        assert self.epoch >= self.log.epoch
+        assert self.high_watermark <= self.log.end or self._is_writing
+
+    # --- Helpers -------------------------------------------------------------------------------------------------
+
+    def _do(self, action: Action) -> None:
+        self._actions.append(action)
+
+    def _send(self, node: int, request: Message) -> None:
+        self._do(SendRequest(node, self._requests.start_request(node, self._now), request))
+
+    def _respond(self, ticket: int, response: Message) -> None:
+        self._do(SendResponse(ticket, response))
+
+    @property
+    def _responses(self) -> wire.ResponseBuilder:
+        """Builds responses that name the leader that is known now."""
+        endpoints = self._leader_endpoints if self.leader_id is None else self.voters.endpoints(self.leader_id)
+        return wire.ResponseBuilder(self.epoch, self.leader_id, endpoints or self._leader_endpoints)
+
+    @property
+    def _election_state(self) -> ElectionState:
+        return ElectionState(self.epoch, self.leader_id, self._voted)
+
+    @property
+    def _may_stand(self) -> bool:
+        """True if the replica may become leader.
+
+        It may not if the log has records of an active controller and this node cannot be one: nobody would decide then.
+        """
+        return self.is_voter and (self.can_be_controller or not self.log.holds_metadata)
+
+    @property
+    def _should_yield(self) -> bool:
+        """True if this leader cannot be the active controller, and a voter with the complete log can."""
+        if self._leadership is None or self.can_be_controller:
             return False
-        able = (key for key in self.voters.keys if self.deciders.get(key.id))
-        return any(self.leadership.progress(key).end >= self.log.end for key in able)
+        able = (key for key in self.voters.keys if self._can_be_controller.get(key.id))
+        return any(self._leadership.progress(key).end >= self.log.end for key in able)
 
     @property
-    def told(self) -> wire.Told:
-        """Who leads, for an answer."""
-        endpoints = self.endpoints if self.leader_id is None else self.voters.endpoints(self.leader_id)
-        return wire.Told(self.epoch, self.leader_id, endpoints or self.endpoints)
+    def _is_removed(self) -> bool:
+        """True if this leader is no voter any more, and its removal is committed."""
+        return self._has_committed and not self.is_voter and self.log.voters_end <= self.high_watermark
 
-    @property
-    def election_state(self) -> ElectionState:
-        return ElectionState(self.epoch, self.leader_id, self.voted)
+    def _fetch_deadline(self) -> float:
+        return self._now + self._config.fetch_timeout_ms / 1000
 
-    # where it goes
+    def _election_deadline(self) -> float:
+        """Return the end of an election timeout, which doubles with each failed election but the first."""
+        timeout_ms = self._config.election_timeout_ms
+        grown_ms = timeout_ms << min(max(self._failed_elections - 1, 0), MAX_ELECTION_TIMEOUT_MS.bit_length())
+        return self._now + max(timeout_ms, min(grown_ms, MAX_ELECTION_TIMEOUT_MS)) * (1 + self._chance) / 1000
 
-    def _begin(self, saved: ElectionState) -> None:
-        """A process begins on what its disk has."""
-        self.epoch, self.leader_id, self.voted = saved
+    # --- State transitions ---------------------------------------------------------------------------------------
+
+    def _resume(self, saved: ElectionState) -> None:
+        """Enter the state that follows from the persisted election state after a start."""
+        self.epoch, self.leader_id, self._voted = saved
         if saved.epoch < self.log.epoch:
-            self.become_unattached(self.log.epoch)
+            self._become_unattached(self.log.epoch)
         elif saved.leader_id == self.me.id:
-            self.state, self.deadline = State.RESIGNED, self._election_deadline()
-            self.voted = None
-            self.unaware = set(self.voters.others(self.me))
-        elif saved.voted is not None and saved.voted.is_same(self.me) and self.stands:
+            self.state, self._deadline = State.RESIGNED, self._election_deadline()
+            self._voted = None
+            self._unnotified = set(self.voters.others(self.me))
+        elif saved.voted is not None and saved.voted.is_same(self.me) and self._may_stand:
             self.state = State.CANDIDATE
-            self._stand()
+            self._start_election()
         elif saved.leader_id is not None and saved.leader_id in self.voters.ids:
             self._follow()
         else:
-            self.deadline = self._election_deadline()
-        if self.stands and len(self.voters) == 1 and self.state in IDLE:
-            self.become_prospective()
+            self._deadline = self._election_deadline()
+        if self._may_stand and len(self.voters) == 1 and self.state in IDLE_STATES:
+            self._become_prospective()
 
-    def become_unattached(self, epoch: int, leader_id: int | None = None) -> None:
-        """It is in that epoch and hears of no leader, or does not know where it is."""
-        voted = self.voted if epoch == self.epoch else None
-        self._become(State.UNATTACHED, ElectionState(epoch, leader_id, voted))
-        self.deadline = self._election_deadline()
+    def _become_unattached(self, epoch: int, leader_id: int | None = None) -> None:
+        """Enter an epoch without a known leader, or with one of unknown address."""
+        voted = self._voted if epoch == self.epoch else None
+        self._enter(State.UNATTACHED, ElectionState(epoch, leader_id, voted))
+        self._deadline = self._election_deadline()
 
-    def become_follower(self, epoch: int, leader_id: int) -> None:
-        voted = self.voted if epoch == self.epoch else None
-        self._become(State.FOLLOWER, ElectionState(epoch, leader_id, voted))
+    def _become_follower(self, epoch: int, leader_id: int) -> None:
+        voted = self._voted if epoch == self.epoch else None
+        self._enter(State.FOLLOWER, ElectionState(epoch, leader_id, voted))
         self._follow()
 
     def _follow(self) -> None:
         self.state = State.FOLLOWER
-        self.deadline = self.fetch_deadline()
-        self.has_fetched = self._elsewhere = False
+        self._deadline = self._fetch_deadline()
+        self._has_leader_answered = self._avoids_leader = False
 
-    def become_prospective(self) -> None:
-        """Ask whether most would vote for it, and promise nothing."""
-        self._become(State.PROSPECTIVE, self.election_state)
-        self._stand()
+    def _become_prospective(self) -> None:
+        """Ask for pre-votes, which promise nothing."""
+        self._enter(State.PROSPECTIVE, self._election_state)
+        self._start_election()
 
-    def become_candidate(self) -> None:
-        """Vote for itself in the next epoch, and ask for the others' votes."""
-        self._become(State.CANDIDATE, ElectionState(self.epoch + 1, None, self.me))
-        self._stand()
+    def _become_candidate(self) -> None:
+        """Vote for itself in the next epoch, and ask for votes."""
+        self._enter(State.CANDIDATE, ElectionState(self.epoch + 1, None, self.me))
+        self._start_election()
 
-    def _stand(self) -> None:
-        self.deadline = self._election_deadline()
-        self.votes = Votes(self.voters)
-        self.count(self.me.id, granted=True)
+    def _start_election(self) -> None:
+        self._deadline = self._election_deadline()
+        self._election = Election(self.voters)
+        self._count_vote(self.me.id, granted=True)
 
-    def count(self, voter: int, *, granted: bool) -> None:
-        assert self.votes is not None
-        self.votes.count(voter, granted=granted)
+    def _count_vote(self, voter: int, *, granted: bool) -> None:
+        assert self._election is not None
+        self._election.record_vote(voter, granted=granted)
         if self.state is State.PROSPECTIVE:
-            if self.votes.is_won:
-                self.become_candidate()
-            elif self.votes.is_lost:
-                self.withdraw()
-        elif self.votes.is_won:
-            self._become_leader(self.votes)
+            if self._election.is_won:
+                self._become_candidate()
+            elif self._election.is_lost:
+                self._withdraw()
+        elif self._election.is_won:
+            self._become_leader(self._election)
 
-    def give_up(self) -> None:
-        """The votes did not come in time. Where most are there, they may be slow: the next attempt has more of it."""
-        assert self.votes is not None
-        self.failures += self.votes.could_be_won
+    def _time_out_election(self) -> None:
+        """End an election without enough votes. If a majority is alive it may be slow: the next attempt waits longer."""
+        assert self._election is not None
+        self._failed_elections += self._election.is_majority_alive
         if self.state is State.PROSPECTIVE:
-            self.withdraw()
+            self._withdraw()
         else:
-            self.become_prospective()
+            self._become_prospective()
 
-    def _leave(self) -> None:
-        """Stand for nothing any more; who has asked for votes already waits for what comes of it."""
-        self.leaving = True
-        if self.state is State.PROSPECTIVE:
-            self.withdraw()
-
-    def let_others_stand(self) -> None:
-        """It has waited long enough for a leader that it would vote for another, and does not stand itself."""
-        if self.state in (State.PROSPECTIVE, State.CANDIDATE):
-            self.become_unattached(self.epoch)
-        self.has_fetched, self._elsewhere = False, True
-        self.deadline = self._election_deadline()
-
-    def withdraw(self) -> None:
-        """Too few would vote for it."""
+    def _withdraw(self) -> None:
+        """Leave PROSPECTIVE without a majority of pre-votes."""
         if self.leader_id is not None and self.leader_id != self.me.id:
-            self.become_follower(self.epoch, self.leader_id)
+            self._become_follower(self.epoch, self.leader_id)
         else:
-            self.become_unattached(self.epoch)
+            self._become_unattached(self.epoch)
 
-    def _become_leader(self, votes: Votes) -> None:
-        self._become(State.LEADER, ElectionState(self.epoch, self.me.id, self.voted))
-        self.deadline, self.failures = NEVER, 0
-        self.leadership = Leadership(self.me, self.log.end, self.now, self.config)
-        self.do(AppendControl(self.epoch, tuple(self._first_records(votes))))
+    def _wait_for_other_candidate(self) -> None:
+        """Stop waiting for the leader, so that another voter gets this vote, without standing for election."""
+        if self.state in (State.PROSPECTIVE, State.CANDIDATE):
+            self._become_unattached(self.epoch)
+        self._has_leader_answered, self._avoids_leader = False, True
+        self._deadline = self._election_deadline()
 
-    def _first_records(self, votes: Votes) -> list[ControlRecord]:
-        """That it leads; and who votes, where the log does not say that yet."""
-        keys = [key for key in self.voters.keys if key.id in votes.granted]
-        first: list[ControlRecord] = [
+    def _become_leader(self, election: Election) -> None:
+        self._enter(State.LEADER, ElectionState(self.epoch, self.me.id, self._voted))
+        self._deadline, self._failed_elections = NEVER, 0
+        self._leadership = Leadership(self.me, self.log.end, self._now, self._config)
+        self._do(AppendControlRecords(self.epoch, tuple(self._first_records(election))))
+
+    def _first_records(self, election: Election) -> list[ControlRecord]:
+        """Return the first records of an epoch: the leader, and the voters if the log does not have them yet."""
+        granting = [key for key in self.voters.keys if key.id in election.granted]
+        records: list[ControlRecord] = [
             LeaderChangeMessage(
                 LEADER_CHANGE_VERSION,
                 self.me.id,
-                [Voter(key.id) for key in self.voters.keys],
-                [Voter(key.id) for key in keys],
+                [ControlVoter(key.id) for key in self.voters.keys],
+                [ControlVoter(key.id) for key in granting],
             )
         ]
         if self.log.kraft_version and not self.log.voters_end:
-            first += [KRaftVersionRecord(0, self.log.kraft_version), self.voters.record()]
-        return first
+            records += [KRaftVersionRecord(0, self.log.kraft_version), self.voters.record()]
+        return records
 
-    def resign(self) -> None:
-        """It led, and does no more in this epoch; whoever comes next has to win a later one."""
-        assert self.leadership is not None
-        successors = self.leadership.successors(self.voters)
-        successors.sort(key=lambda key: not self.deciders.get(key.id, False))
-        self._become(State.RESIGNED, ElectionState(self.epoch, self.me.id, None))
-        self.successors = successors
-        self.unaware = {key.id for key in successors}
-        self.deadline = self._election_deadline()
+    def _resign(self) -> None:
+        """Give up the leadership. This replica does not lead in this epoch again."""
+        assert self._leadership is not None
+        successors = self._leadership.successors(self.voters)
+        successors.sort(key=lambda key: not self._can_be_controller.get(key.id, False))
+        self._enter(State.RESIGNED, ElectionState(self.epoch, self.me.id, None))
+        self._successors = successors
+        self._unnotified = {key.id for key in successors}
+        self._deadline = self._election_deadline()
 
-    def _become(self, state: State, to: ElectionState) -> None:
-        """Go there; what must not be forgotten is on the disk first."""
+    def _enter(self, state: State, promised: ElectionState) -> None:
+        """Enter a state; persist the promises before anything else is done."""
         assert state in TRANSITIONS[self.state], f"{self.state} → {state}"
-        assert to.epoch >= self.epoch
-        before, self.state = self.election_state, state
-        self.epoch, self.leader_id, self.voted = to
-        if to != before:
-            self.do(Persist(to))
-        if to[:2] != before[:2] or state is State.RESIGNED:
-            self.do(Lead(None if state is State.RESIGNED else to.leader_id, to.epoch))
-            self.endpoints, self.fetching, self.leaders_watermark = [], None, -1
-        self.votes = self.leadership = None
-        self.has_committed = False
-        self._disappoint()
-        self.peers.reset()
+        assert promised.epoch >= self.epoch
+        before, self.state = self._election_state, state
+        self.epoch, self.leader_id, self._voted = promised
+        if promised != before:
+            self._do(PersistElectionState(promised))
+        if promised[:2] != before[:2] or state is State.RESIGNED:
+            self._do(LeaderChanged(None if state is State.RESIGNED else promised.leader_id, promised.epoch))
+            self._leader_endpoints, self._snapshot_fetch, self._leader_high_watermark = [], None, -1
+        self._election = self._leadership = None
+        self._has_committed = False
+        self._reject_held_requests()
+        self._requests.reset()
 
-    def _disappoint(self) -> None:
-        """Those who wait for a leader wait no longer."""
-        waiting, self.waiting = self.waiting, []
-        for each in waiting:
-            self.do(Answer(each.ticket, self.told.fetch(ErrorCode.NOT_LEADER_OR_FOLLOWER)))
-        sentence = f"node {self.me} does not lead any more; whether the change stays, the next leader knows"
-        membership.finish(self, membership.Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, sentence))
+    def _reject_held_requests(self) -> None:
+        """Answer the fetches and the change of voters that only a leader can complete."""
+        held, self._held_fetches = self._held_fetches, []
+        for fetch in held:
+            self._respond(fetch.ticket, self._responses.fetch_response(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        self._finish_voter_change(
+            Rejection(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                f"node {self.me} is not the leader any more; the next leader decides whether the change is kept",
+            )
+        )
 
-    def vote_for(self, candidate: ReplicaKey) -> None:
-        """A promise of this epoch."""
-        assert self.voted is None or self.voted.is_same(candidate)
-        if self.voted is None:
-            self.voted = candidate
-            self.do(Persist(self.election_state))
-            self.deadline = self._election_deadline()
+    def _vote_for(self, candidate: ReplicaKey) -> None:
+        assert self._voted is None or self._voted.is_same(candidate)
+        if self._voted is None:
+            self._voted = candidate
+            self._do(PersistElectionState(self._election_state))
+            self._deadline = self._election_deadline()
 
-    def learn(self, leader_id: int | None, epoch: int, endpoints: Sequence[Endpoint] = ()) -> None:
-        """Somebody says who leads in an epoch; of earlier ones nobody wants to know."""
+    def _learn_leader(self, leader_id: int | None, epoch: int, endpoints: Sequence[Endpoint] = ()) -> None:
+        """Take in another node's word of who leads an epoch; earlier epochs are ignored."""
         if leader_id == self.me.id:
-            leader_id = None  # it knows better whether it leads
+            leader_id = None  # this replica knows itself whether it leads
         if epoch > self.epoch:
             if leader_id is None:
-                self.become_unattached(epoch)
+                self._become_unattached(epoch)
             else:
-                self.become_follower(epoch, leader_id)
+                self._become_follower(epoch, leader_id)
         elif epoch == self.epoch and leader_id is not None:
             if self.leader_id not in (None, leader_id):
-                self.do(Fail(f"nodes {self.leader_id} and {leader_id} both lead the quorum in epoch {epoch}"))
+                self._do(Halt(f"nodes {self.leader_id} and {leader_id} both lead the quorum in epoch {epoch}"))
                 return
-            # Who is PROSPECTIVE knows it already, and asks on: that others name it does not mean that it lives.
+            # A PROSPECTIVE replica keeps asking: other nodes may name a leader that is not running any more.
             if self.leader_id is None or self.state is State.UNATTACHED:
-                self.become_follower(epoch, leader_id)
+                self._become_follower(epoch, leader_id)
         if endpoints and self.leader_id == leader_id is not None:
-            self.endpoints = list(endpoints)
+            self._leader_endpoints = list(endpoints)
 
-    # the log
+    # --- Requests of other nodes, checked in Kafka's order -------------------------------------------------------
 
-    def _logged(self, shape: LogShape) -> None:
-        had_vote, self.log, self.writing = self.is_voter, shape, False
-        if self.is_voter and not had_vote and self.leadership is None:
-            self.deadline = self.fetch_deadline()
-        self.commit(min(self.leaders_watermark, shape.end))
-        self.commit(shape.snapshot.end_offset)
-        if self.leadership is not None:
-            self.look_at_progress()
+    def _handle_request(self, ticket: int, request: Message) -> None:
+        """Respond now, or hold the request. Promises of a response are persisted by earlier actions."""
+        if isinstance(request, VoterRequest):
+            self._handle_voter_request(ticket, request)
+            return
+        assert isinstance(request, ReplicaRequest)
+        if request.cluster_id not in (None, self.cluster_id):
+            self._do(ReportProblem(self._foreign_request_problem(request)))
+            self._respond(ticket, wire.error_response(request, ErrorCode.INCONSISTENT_CLUSTER_ID))
+            return
+        partition = wire.metadata_partition(request)
+        if partition is None:
+            self._respond(ticket, wire.error_response(request, ErrorCode.INVALID_REQUEST))
+            return
+        match request:
+            case VoteRequest():
+                code, granted = self._handle_vote(request, partition)
+                self._respond(ticket, self._responses.vote_response(code, granted=granted))
+            case BeginQuorumEpochRequest():
+                code = self._handle_begin_quorum_epoch(request)
+                self._respond(ticket, self._responses.begin_response(code))
+            case EndQuorumEpochRequest():
+                code = self._handle_end_quorum_epoch(request, partition)
+                self._respond(ticket, self._responses.end_response(code))
+            case FetchRequest():
+                self._handle_fetch(ticket, request, partition)
+            case FetchSnapshotRequest():
+                self._handle_fetch_snapshot(ticket, request)
 
-    def commit(self, offset: int) -> None:
+    def _foreign_request_problem(self, request: ReplicaRequest) -> str:
+        number, cluster_id = wire.sender_id(request), (request.cluster_id or "")[:CLUSTER_ID_LENGTH]
+        sender = f"node {number}" if number >= 0 else "a node"
+        return (
+            f"{sender} of another cluster ({cluster_id!r}) sends requests to this node of cluster {self.cluster_id}: check the "
+            "meta.properties of that node, and the controller addresses in its settings"
+        )
+
+    def _handle_vote(self, request: VoteRequest, asked: VoteData) -> tuple[int, bool]:
+        """Return an error code, and whether the vote is granted."""
+        is_illegal = asked.last_offset_epoch >= asked.replica_epoch + asked.pre_vote
+        if is_illegal or asked.last_offset < 0 or asked.last_offset_epoch < 0:
+            return ErrorCode.INVALID_REQUEST, False
+        if (code := self._voter_error(asked.replica_id, asked.replica_epoch)) is not None:
+            return code, False
+        if asked.replica_epoch > self.epoch:
+            self._become_unattached(asked.replica_epoch)
+        if not self._is_addressed(request.voter_id, asked.voter_directory_id):
+            return ErrorCode.INVALID_VOTER_KEY, False
+        candidate = ReplicaKey(asked.replica_id, asked.replica_directory_id)
+        is_up_to_date = self._is_up_to_date(asked.last_offset_epoch, asked.last_offset)
+        if asked.pre_vote:
+            return ErrorCode.NONE, is_up_to_date and self._would_vote()
+        granted = self._may_vote_for(candidate, is_up_to_date=is_up_to_date)
+        if granted:
+            self._vote_for(candidate)
+        return ErrorCode.NONE, granted
+
+    def _is_up_to_date(self, last_epoch: int, end: int) -> bool:
+        """True if a candidate's log has every record that may be committed according to this log."""
+        return (last_epoch, end) >= self.log.position
+
+    def _would_vote(self) -> bool:
+        """True if a pre-vote may be granted: a follower that has heard from its leader grants none (KIP-996)."""
+        return self.state is not State.LEADER and not (self.state is State.FOLLOWER and self._has_leader_answered)
+
+    def _may_vote_for(self, candidate: ReplicaKey, *, is_up_to_date: bool) -> bool:
+        """True if a vote for the candidate breaks no promise of this epoch."""
+        if self.state not in (State.UNATTACHED, State.PROSPECTIVE):
+            return False
+        if self._voted is not None:
+            return self._voted.is_same(candidate)
+        return self.leader_id is None and is_up_to_date
+
+    def _voter_error(self, node: int, epoch: int) -> int | None:
+        """Return the error for a request of a voter with an old epoch or without a valid number."""
+        if epoch < self.epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.INVALID_REQUEST if node < 0 else None
+
+    def _is_addressed(self, voter_id: int, directory_id: object) -> bool:
+        """True if a request is meant for this replica; older versions do not name the receiver."""
+        return voter_id in (-1, self.me.id) and directory_id in (ZERO_UUID, self.me.directory_id)
+
+    def _handle_begin_quorum_epoch(self, request: BeginQuorumEpochRequest) -> int:
+        """Follow the elected leader that sends this request."""
+        announced = request.topics[0].partitions[0]
+        if (code := self._voter_error(announced.leader_id, announced.leader_epoch)) is not None:
+            return code
+        endpoints = [Endpoint(each.name, each.host, each.port) for each in request.leader_endpoints]
+        self._learn_leader(announced.leader_id, announced.leader_epoch, endpoints)
+        if not self._is_addressed(request.voter_id, announced.voter_directory_id):
+            return ErrorCode.INVALID_VOTER_KEY
+        return ErrorCode.NONE
+
+    def _handle_end_quorum_epoch(self, request: EndQuorumEpochRequest, resigned: EndData) -> int:
+        """Schedule an election after the leader has resigned; its preferred successors start first."""
+        if (code := self._voter_error(resigned.leader_id, resigned.leader_epoch)) is not None:
+            return code
+        endpoints = [Endpoint(each.name, each.host, each.port) for each in request.leader_endpoints]
+        self._learn_leader(resigned.leader_id, resigned.leader_epoch, endpoints)
+        if self.state is State.FOLLOWER and self.leader_id == resigned.leader_id:
+            self._deadline = self._now + self._successor_backoff(resigned)
+            self._has_leader_answered = False  # so that pre-votes are granted
+        return ErrorCode.NONE
+
+    def _successor_backoff(self, resigned: EndData) -> float:
+        """Return the seconds to wait before the election: none for the first successor, the most for the last (KIP-595)."""
+        successors = [
+            ReplicaKey(each.candidate_id, each.candidate_directory_id) for each in resigned.preferred_candidates
+        ]
+        successors = successors or [ReplicaKey(id_) for id_ in resigned.preferred_successors]
+        place = next((place for place, key in enumerate(successors) if key.is_same(self.me)), len(successors))
+        longest = self._config.election_backoff_max_ms / 1000
+        if place == 0 and successors:
+            return 0.0
+        return longest if place >= len(successors) else longest / 2.0 ** (len(successors) - 1 - place)
+
+    def _leader_error(self, epoch: int) -> int | None:
+        """Return the error for a request that only the leader of `epoch` answers; None if this replica is that leader."""
+        if epoch < self.epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if epoch > self.epoch:
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        if self.state is not State.LEADER:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.BROKER_NOT_AVAILABLE if self._is_shutting_down else None
+
+    def _handle_fetch(self, ticket: int, request: FetchRequest, asked: FetchPartition) -> None:
+        offset, epoch, leader_epoch = asked.fetch_offset, asked.last_fetched_epoch, asked.current_leader_epoch
+        if request.max_wait_ms < 0 or offset < 0 or not 0 <= epoch <= leader_epoch:
+            self._respond(ticket, self._responses.fetch_response(ErrorCode.INVALID_REQUEST))
+            return
+        if self.state is State.LEADER and leader_epoch == self.epoch and self._is_prefix(offset, epoch):
+            self._record_fetch(request, offset)
+        if not self._answer_fetch(ticket, request, may_hold=True):
+            self._held_fetches.append(HeldFetch(ticket, request, self._now + request.max_wait_ms / 1000))
+
+    def _is_prefix(self, offset: int, epoch: int) -> bool:
+        """True if a log that ends at `offset` with a record of `epoch` is a prefix of this log."""
+        return not self.log.needs_snapshot(offset, epoch) and self.log.divergence(offset, epoch) is None
+
+    def _record_fetch(self, request: FetchRequest, offset: int) -> None:
+        """Record that the fetching replica has everything below `offset` on its disk."""
+        assert self._leadership is not None
+        id_ = request.replica_state.replica_id if request.replica_state is not None else request.replica_id
+        key = ReplicaKey(id_, request.topics[0].partitions[0].replica_directory_id)
+        if id_ >= 0 and id_ != self.me.id:
+            self._leadership.record_fetch(self.voters.known(key), offset, self.log.end, self.voters, self._now)
+            self._update_progress()
+
+    def _answer_fetch(self, ticket: int, request: FetchRequest, *, may_hold: bool) -> bool:
+        """Respond to a fetch. Return False if it has to be held because there is nothing new for it."""
+        asked = request.topics[0].partitions[0]
+        offset, epoch, log, responses = asked.fetch_offset, asked.last_fetched_epoch, self.log, self._responses
+        high_watermark = self.high_watermark
+        if (code := self._leader_error(asked.current_leader_epoch)) is not None:
+            self._respond(ticket, responses.fetch_response(code))
+        elif log.needs_snapshot(offset, epoch):
+            self._respond(ticket, responses.fetch_response(0, high_watermark, log.start, snapshot=log.snapshot))
+        elif (divergence := log.divergence(offset, epoch)) is not None:
+            self._respond(ticket, responses.fetch_response(0, high_watermark, log.start, diverging=divergence))
+        elif offset < log.end:
+            response = responses.fetch_response(0, high_watermark, log.start)
+            self._do(SendRecords(ticket, response, offset, request.max_bytes))
+        else:
+            # A replica that does not report its high watermark (before KIP-1166) sends the greatest number.
+            is_watermark_news = asked.high_watermark < min(high_watermark, log.end)
+            if may_hold and request.max_wait_ms and not is_watermark_news:
+                return False
+            self._respond(ticket, responses.fetch_response(0, high_watermark, log.start))
+        return True
+
+    def _answer_held_fetches(self) -> None:
+        held, self._held_fetches = self._held_fetches, []
+        for fetch in held:
+            if not self._answer_fetch(fetch.ticket, fetch.request, may_hold=self._now < fetch.deadline):
+                self._held_fetches.append(fetch)
+
+    def _handle_fetch_snapshot(self, ticket: int, request: FetchSnapshotRequest) -> None:
+        """Have the driver send a chunk; the driver knows whether the snapshot exists."""
+        asked = request.topics[0].partitions[0]
+        snapshot = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
+        code = self._leader_error(asked.current_leader_epoch)
+        if code is None and asked.position < 0:
+            code = ErrorCode.POSITION_OUT_OF_RANGE
+        response = self._responses.snapshot_response(code or 0, snapshot, asked.position)
+        if code is not None:
+            self._respond(ticket, response)
+            return
+        assert self._leadership is not None
+        if request.replica_id >= 0 and request.replica_id != self.me.id:
+            key = ReplicaKey(request.replica_id, asked.replica_directory_id)
+            self._leadership.record_contact(self.voters.known(key), self.voters, self._now)
+        self._do(SendSnapshotChunk(ticket, response, snapshot, asked.position, request.max_bytes))
+
+    # --- Responses of other nodes --------------------------------------------------------------------------------
+
+    def _handle_response(self, by: int, response: Message) -> None:
+        """Handle the response to the request in flight to a node."""
+        if isinstance(response, VoterResponse):
+            return  # the log shows whether the entry was changed; if not, the request is sent again
+        if isinstance(response, ApiVersionsResponse):
+            self._check_new_voter(by, response)
+            return
+        code: int = getattr(response, "error_code", 0)
+        partition = None if code else wire.metadata_partition(response)
+        if partition is None:
+            self._handle_error_response(by, code)
+            return
+        self._foreign_nodes.discard(by)
+        if not self._learn_from_response(response, partition):
+            if partition.error_code:
+                self._handle_failure(by)
+            return
+        is_from_leader = self.state is State.FOLLOWER and self.leader_id == by
+        if isinstance(response, VoteResponse) and self._election is not None:
+            self._count_vote(by, granted=partition.vote_granted)
+        elif isinstance(response, EndQuorumEpochResponse):
+            self._unnotified.discard(by)
+        elif isinstance(response, FetchResponse) and is_from_leader:
+            self._handle_fetched(partition)
+        elif isinstance(response, FetchSnapshotResponse) and is_from_leader and self._snapshot_fetch is not None:
+            self._handle_snapshot_chunk(self._snapshot_fetch, partition)
+
+    def _learn_from_response(self, response: Any, partition: Any) -> bool:
+        """Learn the leader that a response names. Return True if the rest of the response still matters."""
+        leader = getattr(partition, "current_leader", partition)
+        if leader is None:
+            return not partition.error_code
+        leader_id = None if leader.leader_id < 0 else leader.leader_id
+        code: int = partition.error_code
+        if leader.leader_epoch < self.epoch:
+            return False
+        epoch = self.epoch
+        endpoints = [
+            Endpoint("", each.host, each.port) for each in response.node_endpoints if each.node_id == leader_id
+        ]
+        self._learn_leader(leader_id, leader.leader_epoch, endpoints)
+        if epoch != self.epoch:
+            return False
+        return not code or (isinstance(response, FetchSnapshotResponse) and code in SNAPSHOT_REPLACED)
+
+    def _handle_error_response(self, by: int, code: int) -> None:
+        """Handle a response with a top-level error or without a partition."""
+        if code == ErrorCode.INCONSISTENT_CLUSTER_ID:
+            self._handle_foreign_node(by)
+        elif code == ErrorCode.UNSUPPORTED_VERSION and self.state is State.PROSPECTIVE:
+            self._become_candidate()  # the node does not know pre-votes
+        else:
+            self._handle_failure(by)
+
+    def _handle_foreign_node(self, by: int) -> None:
+        """Treat a node of another cluster as unreachable; stop if the nodes of this cluster are no majority.
+
+        Apache Kafka only logs the error. A single misplaced node must not stop the others either.
+        """
+        self._foreign_nodes.add(by)
+        nodes = self.voters.ids or frozenset(self.bootstrap)
+        name = f"node {by}" if by >= 0 else "a bootstrap controller"
+        sentence = (
+            f"{name} belongs to another cluster than this node, which belongs to {self.cluster_id}: compare cluster.id in "
+            "both meta.properties, and check the controller addresses in the settings"
+        )
+        majority = self.voters.majority if self.voters.ids else 1
+        if len(nodes - self._foreign_nodes) < majority:
+            self._do(Halt(sentence))
+            return
+        self._do(ReportProblem(sentence))
+        self._handle_failure(by)
+
+    def _handle_fetched(self, partition: PartitionData) -> None:
+        """Append, truncate or start to fetch a snapshot, as the leader's response to a fetch says."""
+        self._record_leader_contact()
+        diverging, snapshot = partition.diverging_epoch, partition.snapshot_id
+        if diverging is not None and diverging.epoch >= 0:
+            self._truncate(EpochEnd(diverging.epoch, diverging.end_offset))
+            return
+        if snapshot is not None and snapshot.end_offset >= 0:
+            self._snapshot_fetch = SnapshotFetch(SnapshotId(snapshot.end_offset, snapshot.epoch), 0)
+            return
+        self._leader_high_watermark = max(self._leader_high_watermark, partition.high_watermark)
+        if partition.records is not None and len(partition.records):
+            self._is_writing = True
+            self._do(AppendFetched(partition.records, self.epoch))
+        else:
+            self._advance_high_watermark(min(self._leader_high_watermark, self.log.end))
+
+    def _handle_snapshot_chunk(self, fetch: SnapshotFetch, chunk: PartitionSnapshot) -> None:
+        """Write a chunk, or give the snapshot up if the leader does not have it any more."""
+        self._record_leader_contact()
+        data = chunk.unaligned_records
+        position = fetch.position + len(data)
+        is_last = position >= chunk.size
+        if chunk.error_code or chunk.position != fetch.position or not (len(data) or is_last):
+            self._snapshot_fetch = None
+            return
+        self._snapshot_fetch = None if is_last else fetch._replace(position=position)
+        self._is_writing = is_last
+        self._do(WriteSnapshotChunk(fetch.snapshot, fetch.position, data, is_last))
+
+    def _record_leader_contact(self) -> None:
+        self._has_leader_answered, self._avoids_leader, self._failed_elections = True, False, 0
+        self._deadline = self._fetch_deadline()
+
+    def _handle_failure(self, node: int) -> None:
+        """Handle a node that did not respond, or with an error: fetch from another node next, then from the leader again."""
+        self._requests.back_off(node, self._now)
+        self._reject_new_voter(node, ErrorCode.NETWORK_EXCEPTION)
+        self._next_node += 1
+        self._avoids_leader = node == self.leader_id
+
+    def _record_gone(self, failure: RequestFailed) -> None:
+        """Wait less for a leader whose process has ended, with a random part so that two followers do not stand at once.
+
+        If the leader is running after all, the replicas that hear from it grant no votes.
+        """
+        if failure.is_gone and self._election is not None:
+            self._election.record_gone(failure.by)
+        if not failure.is_gone or self.state is not State.FOLLOWER or failure.by != self.leader_id:
+            return
+        self._has_leader_answered = False
+        seconds = self._config.election_timeout_ms * self._chance / LOST_LEADER_DIVISOR / 1000
+        self._deadline = min(self._deadline, self._now + seconds)
+
+    # --- The log -------------------------------------------------------------------------------------------------
+
+    def _handle_log_change(self, shape: LogShape) -> None:
+        was_voter, self.log, self._is_writing = self.is_voter, shape, False
+        if self.is_voter and not was_voter and self._leadership is None:
+            self._deadline = self._fetch_deadline()
+        self._advance_high_watermark(min(self._leader_high_watermark, shape.end))
+        self._advance_high_watermark(shape.snapshot.end_offset)
+        if self._leadership is not None:
+            self._update_progress()
+
+    def _advance_high_watermark(self, offset: int) -> None:
         if offset > self.high_watermark:
             self.high_watermark = offset
-            self.do(Commit(offset))
+            self._do(AdvanceHighWatermark(offset))
 
-    def look_at_progress(self) -> None:
-        """Move what is committed as far as it may go, and answer those who wait for that or for records."""
-        assert self.leadership is not None
-        reached = self.leadership.committed(self.voters, self.log.durable)
-        if reached is not None:
-            self.has_committed = True
-            self.commit(reached)
-        membership.look_at_change(self)
-        answering.look_at_waiting(self)
+    def _update_progress(self) -> None:
+        """Advance the high watermark as far as the replicas' progress allows, then answer what waited for it."""
+        assert self._leadership is not None
+        end = self._leadership.committed_end(self.voters, self.log.durable)
+        if end is not None:
+            self._has_committed = True
+            self._advance_high_watermark(end)
+        self._check_voter_change()
+        self._answer_held_fetches()
 
-    def cut(self, leader: EpochEnd) -> None:
-        """The leader's log has this end in that epoch."""
-        end = self.log.cut(leader)
+    def _truncate(self, leader: EpochEnd) -> None:
+        """Truncate the log where it diverges from the leader's, which has this end of that epoch."""
+        end = self.log.truncation_offset(leader)
         if end < self.high_watermark:
-            self.do(
-                Fail(
-                    f"the leader's metadata parts from this node's at offset {end}, and {self.high_watermark} was "
-                    "committed: one of them lost what it had; if that is this node, empty its directory and add it again"
+            self._do(
+                Halt(
+                    f"the leader's metadata log diverges from this node's at offset {end}, and offset {self.high_watermark} was "
+                    "committed: one of the two lost committed records; if it was this node, empty its directory and add it again"
                 )
             )
             return
-        self.writing = True
-        self.do(Truncate(end))
+        self._is_writing = True
+        self._do(TruncateLog(end))
 
-    def begin_snapshot(self, snapshot: SnapshotId) -> None:
-        """The leader has no longer what this one lacks."""
-        self.fetching = Piece(snapshot, 0)
+    # --- Time ----------------------------------------------------------------------------------------------------
 
-    # what it does of itself
+    def _tick(self) -> None:
+        """Do everything that is due now."""
+        while self._apply_deadline():
+            pass
+        match self.state:
+            case State.UNATTACHED | State.FOLLOWER:
+                self._fetch()
+            case State.PROSPECTIVE | State.CANDIDATE:
+                self._request_votes()
+            case State.LEADER:
+                self._announce_leader()
+                self._check_voter_change()
+                self._correct_own_entry()
+                self._answer_held_fetches()
+            case State.RESIGNED:
+                self._notify_of_resignation()
 
-    def lost(self, node: int) -> None:
-        """It did not answer, or did not help: where it leads another is asked next, and then it again."""
-        self.peers.leave_alone(node, self.now)
-        membership.newcomer_lost(self, node)
-        self._turn += 1
-        self._elsewhere = node == self.leader_id
+    def _apply_deadline(self) -> bool:
+        """Make a transition that is due. Return False if there is none."""
+        if self._leadership is not None:
+            has_lost = self._leadership.has_lost_majority(self.voters, self._now)
+            if self._is_shutting_down or self._is_removed or self._should_yield or has_lost:
+                self._resign()
+                return True
+            return False
+        # While the log is being written its end is unknown, and a candidate must know it.
+        if self._now < self._deadline or self._is_shutting_down or self._is_writing:
+            return False
+        if self.state is State.RESIGNED:
+            self._become_unattached(self.epoch + 1)
+        elif not self.is_voter:
+            if self.state in (State.PROSPECTIVE, State.CANDIDATE):
+                self._become_unattached(self.epoch)
+            self._deadline = NEVER  # an observer waits for a leader without a limit
+        elif not self._may_stand:
+            self._wait_for_other_candidate()
+        elif self._election is not None:
+            self._time_out_election()
+        else:
+            self._become_prospective()
+        return True
 
-    def _note_gone(self, event: Lost) -> None:
-        """If it was the leader whose process has ended, wait no longer for it than keeps two from standing at once.
-
-        Should it live after all, who hears it grants no vote.
-        """
-        if event.is_gone and self.votes is not None:
-            self.votes.gone.add(event.by)
-        if not event.is_gone or self.state is not State.FOLLOWER or event.by != self.leader_id:
+    def _request_votes(self) -> None:
+        """Ask the voters that have not voted yet."""
+        election = self._election
+        assert election is not None
+        pre_vote = self.state is State.PROSPECTIVE
+        if election.is_lost:
             return
-        self.has_fetched = False
-        span = self.config.election_timeout_ms * self._chance / OF_A_TIMEOUT / 1000
-        self.deadline = min(self.deadline, self.now + span)
+        for key in election.undecided:
+            if self._requests.is_ready(key.id, self._now):
+                self._send(
+                    key.id, wire.vote_request(self.cluster_id, self.me, key, self.epoch, self.log, pre_vote=pre_vote)
+                )
 
-    def fetch_deadline(self) -> float:
-        return self.now + self.config.fetch_timeout_ms / 1000
+    def _announce_leader(self) -> None:
+        """Send BeginQuorumEpoch to voters that do not fetch, and to those whose capabilities are not known yet."""
+        leadership, endpoints = self._leadership, self.voters.endpoints(self.me.id)
+        assert leadership is not None
+        if self._now < leadership.announce_at:
+            return
+        leadership.schedule_announcement(self._now)
+        unknown = [key for key in self.voters.keys if key.id != self.me.id and key.id not in self._can_be_controller]
+        for key in dict.fromkeys([*leadership.silent_voters(self.voters, self._now), *unknown]):
+            if self._requests.is_ready(key.id, self._now):
+                self._send(key.id, wire.begin_request(self.cluster_id, self.me.id, key, self.epoch, endpoints))
 
-    def _election_deadline(self) -> float:
-        """Twice as long after each failure but the first."""
-        timeout_ms = self.config.election_timeout_ms
-        grown = timeout_ms << min(max(self.failures - 1, 0), LONGEST_ELECTION_MS.bit_length())
-        return self.now + max(timeout_ms, min(grown, LONGEST_ELECTION_MS)) * (1 + self._chance) / 1000
+    def _notify_of_resignation(self) -> None:
+        """Send EndQuorumEpoch, with the preferred successors, to voters that have not confirmed it."""
+        endpoints = self.voters.endpoints(self.me.id)
+        for voter in sorted(self._unnotified):
+            if self._requests.is_ready(voter, self._now):
+                request = wire.end_request(self.cluster_id, self.me.id, self.epoch, self._successors, endpoints)
+                self._send(voter, request)
 
-    def heard_leader(self) -> None:
-        """The leader has answered a fetch."""
-        self.has_fetched, self._elsewhere, self.failures = True, False, 0
-        self.deadline = self.fetch_deadline()
+    def _fetch(self) -> None:
+        """Fetch the next records or the next chunk of a snapshot, unless a request is in flight."""
+        node, config = self._fetch_source, self._config
+        if (
+            node is None
+            or self._is_writing
+            or self._requests.is_waiting
+            or not self._requests.is_ready(node, self._now)
+        ):
+            return
+        sender = self.cluster_id, self.me, self.epoch
+        if self._snapshot_fetch is not None:
+            self._send(node, wire.snapshot_request(*sender, *self._snapshot_fetch, config.snapshot_bytes))
+        elif self.leader_id == node and (request := self._entry_request()) is not None:
+            self._send(node, request)
+        else:
+            max_wait_ms, max_bytes = config.max_wait_ms, config.max_bytes
+            self._send(node, wire.fetch_request(*sender, self.log, self.high_watermark, max_wait_ms, max_bytes))
 
     @property
-    def is_voted_out(self) -> bool:
-        """Whether it leads on without a vote, and that is committed."""
-        return self.has_committed and not self.is_voter and self.log.voters_end <= self.high_watermark
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether others would wait for it if it ended now: they have yet to hear that it leads no more, or have voted for it."""
-        return self.state is State.CANDIDATE or (self.state is State.RESIGNED and bool(self.unaware))
-
-    @property
-    def whom_to_ask(self) -> int | None:
-        """Whom to fetch from: the leader, or where that is not known or does not answer, whoever may know."""
-        if self.state is State.FOLLOWER and not self._elsewhere:
+    def _fetch_source(self) -> int | None:
+        """The node to fetch from: the leader; if it is unknown or does not answer, any node that may know the leader."""
+        if self.state is State.FOLLOWER and not self._avoids_leader:
             return self.leader_id
-        others = self.voters.others(self.me) or [id_ for id_ in self.bootstrap if id_ != self.me.id]
-        return others[self._turn % len(others)] if others else None
+        nodes = self.voters.others(self.me) or [id_ for id_ in self.bootstrap if id_ != self.me.id]
+        return nodes[self._next_node % len(nodes)] if nodes else None
 
-    # what must hold
+    # --- Changes of the voters, as the leader (KIP-853) ----------------------------------------------------------
 
-    def check(self) -> None:
-        """Assert what must hold between any two steps."""
-        state = self.state
-        assert (self.votes is not None) == (state in (State.PROSPECTIVE, State.CANDIDATE))
-        assert (self.leadership is not None) == (state is State.LEADER)
-        assert state is not State.LEADER or self.leader_id == self.me.id
-        assert state is not State.FOLLOWER or self.leader_id not in (None, self.me.id)
-        assert state is not State.CANDIDATE or self.voted == self.me
-        assert state is State.LEADER or not self.waiting
-        assert self.epoch >= self.log.epoch
-        assert self.high_watermark <= self.log.end or self.writing
+    def _handle_voter_request(self, ticket: int | None, request: VoterRequest) -> None:
+        """Append a changed set of voters and respond when it is committed, or reject the request.
+
+        A new voter is asked for its ApiVersions first.
+        """
+        rejection = self._voter_request_error(request)
+        if rejection is None:
+            if isinstance(request, AddRaftVoterRequest):
+                rejection = self._query_new_voter(ticket, request)
+            else:
+                rejection = self._change_voters(ticket, request)
+        if rejection is not None:
+            self._respond_to_voter_request(ticket, request, rejection)
+
+    def _voter_request_error(self, request: VoterRequest) -> Rejection | None:
+        if request.cluster_id not in (None, self.cluster_id):
+            return Rejection(ErrorCode.INCONSISTENT_CLUSTER_ID, f"this node belongs to cluster {self.cluster_id}")
+        if self.state is not State.LEADER:
+            message = f"node {self.me} does not lead the quorum; send the request to the leader"
+            return Rejection(ErrorCode.NOT_LEADER_OR_FOLLOWER, message)
+        if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
+            message = "a voter is a node number and a directory id, and one of them is missing"
+            return Rejection(ErrorCode.INVALID_REQUEST, message)
+        return missing_listener(request, self.own_entry) or self._change_blocker()
+
+    def _change_blocker(self) -> Rejection | None:
+        """Return the reason for which the leader cannot start a change of the voters yet."""
+        if self._voter_change is not None:
+            return Rejection(ErrorCode.REQUEST_TIMED_OUT, "another change of the voters is in progress; try again")
+        if not self._has_committed:
+            message = "the leader was just elected and has not committed a record yet; try again"
+            return Rejection(ErrorCode.REQUEST_TIMED_OUT, message)
+        if self.log.kraft_version < 1:
+            message = "voters cannot be changed at kraft.version 0; upgrade that feature to 1"
+            return Rejection(ErrorCode.UNSUPPORTED_VERSION, message)
+        if self.log.voters_end > self.high_watermark:
+            message = "the previous change of the voters is not committed yet; try again"
+            return Rejection(ErrorCode.REQUEST_TIMED_OUT, message)
+        return None
+
+    def _change_voters(
+        self, ticket: int | None, request: RemoveRaftVoterRequest | UpdateRaftVoterRequest
+    ) -> Rejection | None:
+        voters = changed_voters(self.voters, request)
+        if isinstance(voters, Rejection):
+            return voters
+        change = VoterChange(ticket, request, self._now + self._config.request_timeout_ms / 1000)
+        self._append_voters(change, voters)
+        return None
+
+    def _append_voters(self, change: VoterChange, voters: VoterSet) -> None:
+        self._voter_change = change._replace(previous_voters_end=self.log.voters_end)
+        assert self._leadership is not None
+        self._leadership.restart_check_if_alone(self.voters, self._now)
+        self._do(AppendControlRecords(self.epoch, (voters.record(),)))
+
+    def _query_new_voter(self, ticket: int | None, request: AddRaftVoterRequest) -> Rejection | None:
+        """Ask a new voter, at the address by which the others will reach it, which versions it supports."""
+        node = request.voter_id
+        if node in self.voters.ids:
+            key = ReplicaKey(node, request.voter_directory_id)
+            message = f"node {key} is a voter already; remove its old directory first"
+            return Rejection(ErrorCode.DUPLICATE_VOTER, message)
+        if not self._requests.is_ready(node, self._now):
+            message = f"node {node} was asked a moment ago and did not answer; try again"
+            return Rejection(ErrorCode.REQUEST_TIMED_OUT, message)
+        self._voter_change = VoterChange(ticket, request, self._now + request.timeout_ms / 1000)
+        self._send(node, ApiVersionsRequest(CLIENT_NAME, "0"))
+        return None
+
+    @property
+    def _pending_addition(self) -> AddRaftVoterRequest | None:
+        """The request for a new voter whose ApiVersions response is awaited."""
+        change = self._voter_change
+        if change is None or change.previous_voters_end is not None:
+            return None
+        return change.request if isinstance(change.request, AddRaftVoterRequest) else None
+
+    def _check_new_voter(self, node: int, response: ApiVersionsResponse) -> None:
+        """Add a new voter that supports the quorum's version and has copied the log."""
+        request, change = self._pending_addition, self._voter_change
+        if request is None or change is None or request.voter_id != node:
+            return
+        if response.error_code:
+            self._reject_new_voter(node, response.error_code)
+            return
+        voter = added_voter(request, response, self.log.kraft_version)
+        key = ReplicaKey(node, request.voter_directory_id)
+        if isinstance(voter, Rejection):
+            self._finish_voter_change(voter)
+        elif not self._is_caught_up(key):
+            message = f"node {key} has not copied the metadata log yet; try again later"
+            self._finish_voter_change(Rejection(ErrorCode.REQUEST_TIMED_OUT, message))
+        else:
+            self._append_voters(change, self.voters.with_voter(voter))
+
+    def _is_caught_up(self, key: ReplicaKey) -> bool:
+        """True if an observer has copied the whole log within `CAUGHT_UP_SECONDS`."""
+        assert self._leadership is not None
+        progress = self._leadership.replicas.get(key)
+        return progress is not None and progress.caught_up_at > self._now - CAUGHT_UP_SECONDS
+
+    def _reject_new_voter(self, node: int, code: int) -> None:
+        """Reject the addition of a node that did not answer the ApiVersions request."""
+        request = self._pending_addition
+        if request is not None and request.voter_id == node:
+            addresses = ", ".join(f"{each.host}:{each.port}" for each in request.listeners) or "(no address)"
+            message = f"node {node} at {addresses} did not answer ApiVersions ({name_of(code)}); check that it is running there"
+            self._finish_voter_change(Rejection(ErrorCode.REQUEST_TIMED_OUT, message))
+
+    def _check_voter_change(self) -> None:
+        """Finish the change in progress if it is committed, or if its timeout is over."""
+        change, log = self._voter_change, self.log
+        if change is None:
+            return
+        is_appended = change.previous_voters_end is not None and log.voters_end > change.previous_voters_end
+        # A voter does not fetch while it waits for this response, and its fetch may be needed for the commit.
+        responds_early = isinstance(change.request, UpdateRaftVoterRequest) or (
+            isinstance(change.request, AddRaftVoterRequest) and not change.request.ack_when_committed
+        )
+        if is_appended and (responds_early or log.voters_end <= self.high_watermark):
+            self._finish_voter_change(None)
+        elif self._now >= change.deadline:
+            if change.previous_voters_end is None:
+                self._reject_new_voter(change.request.voter_id, ErrorCode.REQUEST_TIMED_OUT)
+                return
+            message = "the voters have not committed the change in time; they may commit it later"
+            self._finish_voter_change(Rejection(ErrorCode.REQUEST_TIMED_OUT, message))
+
+    def _finish_voter_change(self, rejection: Rejection | None) -> None:
+        change, self._voter_change = self._voter_change, None
+        if change is not None:
+            self._respond_to_voter_request(change.ticket, change.request, rejection)
+
+    def _respond_to_voter_request(self, ticket: int | None, request: VoterRequest, rejection: Rejection | None) -> None:
+        if ticket is None:
+            return
+        responses = self._responses
+        _, host, port = responses.endpoints[0] if responses.endpoints else (0, "", 0)
+        leader = CurrentLeader(responses.leader_id, self.epoch, host, port)
+        self._respond(ticket, response_to(request, rejection, leader))
+
+    # --- The replica's own entry in the voters' record (KIP-853, KIP-1186) ---------------------------------------
+
+    def _entry_request(self) -> Message | None:
+        """Return the request to the leader that corrects, adds or replaces this replica's entry; None if none is due.
+
+        A follower sends it instead of a fetch, and only with everything that the leader has reported as committed: otherwise it
+        would compare with voters of long ago. It is repeated after a fetch timeout.
+        """
+        if self._now < self._update_entry_at or self.log.kraft_version < 1 or not self._has_committed_records:
+            return None
+        if self.is_voter:
+            request: Message | None = self._entry_correction()
+        else:
+            request = self._join_request() if self.own_entry.auto_join else None
+        if request is not None:
+            self._update_entry_at = self._fetch_deadline()
+        return request
+
+    @property
+    def _has_committed_records(self) -> bool:
+        """True if this follower has everything that the leader of this epoch has reported as committed."""
+        has_records = 0 <= self._leader_high_watermark <= self.log.end
+        return self._has_leader_answered and has_records and self._snapshot_fetch is None
+
+    def _join_request(self) -> Message | None:
+        """Return the request that adds this replica, or the one that removes its node's former directory first."""
+        me, former = self.me, self.voters.voters.get(self.me.id)
+        if former is not None:
+            return RemoveRaftVoterRequest(self.cluster_id, me.id, former.voter_directory_id)
+        if not self.own_entry.endpoints:
+            return None
+        # The replica does not fetch while it waits for this response, and its fetch may be needed for the commit.
+        return AddRaftVoterRequest(
+            self.cluster_id,
+            self._config.request_timeout_ms,
+            *me,
+            self.own_entry.listeners(),
+            ack_when_committed=False,
+        )
+
+    def _entry_correction(self) -> UpdateRaftVoterRequest | None:
+        """Return the request that corrects this voter's entry; None if the entry is right or the addresses are unknown."""
+        if not self.own_entry.endpoints or not self.own_entry.differs_from(self.voters.voters[self.me.id]):
+            return None
+        return update_of(self.cluster_id, self.epoch, self.me, self.own_entry)
+
+    def _correct_own_entry(self) -> None:
+        """Correct the entry of this leader."""
+        assert self.state is State.LEADER
+        if not self.is_voter or self._now < self._update_entry_at or self._change_blocker() is not None:
+            return
+        request = self._entry_correction()
+        if request is not None:
+            self._update_entry_at = self._fetch_deadline()
+            self._handle_voter_request(None, request)

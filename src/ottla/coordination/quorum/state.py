@@ -1,18 +1,18 @@
-"""Where a replica of the metadata's log stands in its quorum, and where it can go from there (KIP-595, KIP-996).
+"""States of a replica in its quorum, and the transitions between them (KIP-595, KIP-996).
 
-                       a leader is heard of
+                       learns of a leader
         ┌──────────────────────────────────────────► FOLLOWER
-        │                                               │ nothing comes any more
-    UNATTACHED ──── nobody is heard of ───► PROSPECTIVE ◄┘
-        ▲                                     │ most would vote for it
-        │ a later epoch is heard of           ▼
-        │                                  CANDIDATE ──── most have voted for it ───► LEADER
-        │                                                                              │ it goes, or hears of too few
-        └──────────────────────── RESIGNED ◄───────────────────────────────────────────┘
+        │                                               │ the leader does not answer in time
+    UNATTACHED ──── no leader in time ────► PROSPECTIVE ◄┘
+        ▲                                     │ a majority would grant its vote
+        │ learns of a later epoch             ▼
+        │                                  CANDIDATE ──── a majority has granted its vote ───► LEADER
+        │                                                                                       │ shuts down, or a
+        └──────────────────────── RESIGNED ◄──────────────────────── majority stopped fetching ─┘
 
-PROSPECTIVE asks whether others would vote for it, and promises nothing; its epoch stays as it is. Who votes, be it in
-UNATTACHED or PROSPECTIVE, stays what it is and has a vote. RESIGNED has led in this epoch, perhaps before it was started
-anew, and keeps from leading or voting in it again: what it wrote last may be lost, and another record stand in its place.
+PROSPECTIVE asks for pre-votes and promises nothing; its epoch does not change. A replica that grants a vote stays UNATTACHED or
+PROSPECTIVE and records the vote. RESIGNED has led in this epoch, possibly before a restart, and neither leads nor votes in it
+again: a crash may have lost what it wrote last, and another record may take that offset.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ TRANSITIONS: dict[State, frozenset[State]] = {
     State.LEADER: frozenset({State.UNATTACHED, State.FOLLOWER, State.RESIGNED}),
     State.RESIGNED: frozenset({State.UNATTACHED, State.FOLLOWER, State.PROSPECTIVE}),
 }
-"""Where one can go. From RESIGNED to PROSPECTIVE only who votes alone."""
+"""The allowed next states. Only a sole voter goes from RESIGNED to PROSPECTIVE."""
 
 
 class ElectionState(NamedTuple):
-    """What a replica must not forget: it is on the disk before anybody is told (`quorum-state`)."""
+    """The promises of a replica, persisted in `quorum-state` before another node learns of them."""
 
     epoch: int = 0
     leader_id: int | None = None

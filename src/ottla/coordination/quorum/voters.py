@@ -1,4 +1,4 @@
-"""Who votes on the metadata, and how many of them are most (KIP-853). Values; a change makes another set."""
+"""The voters of the metadata quorum (KIP-853), as immutable values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ottla.protocol.schema import ZERO_UUID
 
 
 class ReplicaKey(NamedTuple):
-    """A node and the directory it keeps the log in: with another disk it is another replica, which has promised nothing."""
+    """A node and its log directory. A node with a new disk is another replica: it has made no promises yet."""
 
     id: int
     directory_id: UUID = ZERO_UUID
-    """Zero where it is not known: by the rules of kraft.version 0 a number says all."""
+    """Zero if it is unknown: at kraft.version 0 the node's number alone identifies a voter."""
 
     def is_same(self, other: ReplicaKey) -> bool:
-        """Whether both may be meant; who does not tell a directory is known by the number."""
+        """True if both keys may mean the same replica; a key without a directory matches by its number."""
         return self.id == other.id and (self.directory_id == other.directory_id or ZERO_UUID in (self[1], other[1]))
 
     def __str__(self) -> str:
@@ -26,7 +26,7 @@ class ReplicaKey(NamedTuple):
 
 
 class VoterSet:
-    """All who vote, by their numbers."""
+    """All voters, by node number."""
 
     __slots__ = ("voters",)
 
@@ -35,7 +35,7 @@ class VoterSet:
 
     @classmethod
     def of(cls, *keys: ReplicaKey) -> VoterSet:
-        """Voters of whom no more is known."""
+        """Return a set of voters without endpoints."""
         return cls(Voter(key.id, key.directory_id, [], KRaftVersionFeature(0, 1)) for key in keys)
 
     def __len__(self) -> int:
@@ -59,36 +59,36 @@ class VoterSet:
 
     @property
     def majority(self) -> int:
-        """As many as two decisions cannot find without one who takes part in both."""
+        """The least number of voters of which any two groups have a voter in common."""
         return len(self.voters) // 2 + 1
 
     def has(self, key: ReplicaKey) -> bool:
-        """Whether that replica votes; another directory of the same node does not."""
+        """True if that replica is a voter; another directory of the same node is not."""
         found = self.voters.get(key.id)
         return found is not None and ReplicaKey(key.id, found.voter_directory_id).is_same(key)
 
     def known(self, key: ReplicaKey) -> ReplicaKey:
-        """The voter that is meant; where it is none, the key as it is."""
+        """Return the voter's full key; the given key if it is no voter."""
         return next((each for each in self.keys if each.is_same(key)), key)
 
     def others(self, me: ReplicaKey) -> list[int]:
         return [id_ for id_ in self.voters if id_ != me.id]
 
     def endpoints(self, id_: int) -> list[Endpoint]:
-        """Where a voter is; nothing where it does not vote."""
+        """Return the addresses of a voter; an empty list if the node is no voter."""
         found = self.voters.get(id_)
         return list(found.endpoints) if found else []
 
     def with_voter(self, voter: Voter) -> VoterSet:
-        """One more, or one that is elsewhere now."""
+        """Return the set with a voter added or replaced."""
         return VoterSet([*(each for each in self.voters.values() if each.voter_id != voter.voter_id), voter])
 
     def without(self, id_: int) -> VoterSet:
         return VoterSet(each for each in self.voters.values() if each.voter_id != id_)
 
     def record(self) -> VotersRecord:
-        """As the log has it."""
+        """Return the record that the log stores."""
         return VotersRecord(0, [self.voters[id_] for id_ in sorted(self.voters)])
 
 
-NOBODY = VoterSet(())
+NO_VOTERS = VoterSet(())

@@ -1,4 +1,4 @@
-"""The control record that says who votes on the metadata (KIP-853)."""
+"""VotersRecord, the control record that lists the voters of the metadata quorum (KIP-853)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class KRaftVersionFeature:
 
 @struct
 class Voter:
-    """A node with one directory: with another it is another voter. Where it is, and which rules of the quorum it knows."""
+    """A voter: a node with one directory, its addresses, and the range of kraft.version that it supports."""
 
     voter_id: Int32 = 0
     voter_directory_id: Uuid = ZERO_UUID
@@ -32,7 +32,7 @@ class Voter:
 
 @message(key=6, versions="0", flexible="0+")
 class VotersRecord(Message):
-    """All who vote from this record on, committed or not."""
+    """The voters from this record on, whether it is committed or not."""
 
     version: Int16 = 0
     voters: Sequence[Voter] = ()

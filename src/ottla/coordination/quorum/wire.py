@@ -1,4 +1,4 @@
-"""The quorum's requests and answers as messages: one topic with one partition in each."""
+"""Builds and reads the quorum's messages. Each concerns one partition of one topic, `__cluster_metadata-0`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ottla.protocol.messages import fetch, fetch_snapshot, vote
 from ottla.protocol.messages.begin_quorum_epoch import NodeEndpoint, PartitionData, TopicData
 from ottla.protocol.schema import Message
 
-NOBODY = -1
+NO_NODE = -1
 
 
-def only(message: Any) -> Any | None:
-    """The one partition of the metadata's topic that a request or an answer is about; None where it is about something else."""
+def metadata_partition(message: Any) -> Any | None:
+    """Return the part of a message that concerns `__cluster_metadata-0`; None if the message concerns anything else."""
     topics: Sequence[Any] = message.responses if isinstance(message, fetch.FetchResponse) else message.topics
     if len(topics) != 1 or len(topics[0].partitions) != 1:
         return None
@@ -35,19 +35,21 @@ def only(message: Any) -> Any | None:
     return partition if named and number == 0 else None
 
 
-def asker(request: Any) -> int:
-    """The number of the node that asks; -1 where it does not say."""
+def sender_id(request: Any) -> int:
+    """Return the number of the node that sent a request; -1 if the request does not name it."""
     if isinstance(request, fetch.FetchRequest) and request.replica_state is not None:
         return int(request.replica_state.replica_id)
     if isinstance(request, fetch.FetchRequest | fetch_snapshot.FetchSnapshotRequest):
         return int(request.replica_id)
-    partition = only(request)
+    partition = metadata_partition(request)
     return (
-        NOBODY if partition is None else int(getattr(partition, "replica_id", getattr(partition, "leader_id", NOBODY)))
+        NO_NODE
+        if partition is None
+        else int(getattr(partition, "replica_id", getattr(partition, "leader_id", NO_NODE)))
     )
 
 
-# requests
+# Requests
 
 
 def vote_request(
@@ -71,9 +73,9 @@ def begin_request(
     partition = begin.RequestPartitionData(
         voter_directory_id=voter.directory_id, leader_id=leader_id, leader_epoch=epoch
     )
-    told = [begin.LeaderEndpoint(each.name, each.host, each.port) for each in endpoints]
+    leader_endpoints = [begin.LeaderEndpoint(each.name, each.host, each.port) for each in endpoints]
     topics = [begin.RequestTopicData(METADATA_TOPIC, [partition])]
-    return begin.BeginQuorumEpochRequest(cluster_id, voter.id, topics, told)
+    return begin.BeginQuorumEpochRequest(cluster_id, voter.id, topics, leader_endpoints)
 
 
 def end_request(
@@ -85,8 +87,8 @@ def end_request(
         preferred_successors=[key.id for key in successors],
         preferred_candidates=[end.ReplicaInfo(*key) for key in successors],
     )
-    told = [begin.LeaderEndpoint(each.name, each.host, each.port) for each in endpoints]
-    return end.EndQuorumEpochRequest(cluster_id, [end.RequestTopicData(METADATA_TOPIC, [partition])], told)
+    leader_endpoints = [begin.LeaderEndpoint(each.name, each.host, each.port) for each in endpoints]
+    return end.EndQuorumEpochRequest(cluster_id, [end.RequestTopicData(METADATA_TOPIC, [partition])], leader_endpoints)
 
 
 def fetch_request(
@@ -123,29 +125,29 @@ def snapshot_request(
     return fetch_snapshot.FetchSnapshotRequest(cluster_id, me.id, max_bytes, topics)
 
 
-# answers
+# Responses
 
 
-class Told:
-    """Who leads, as every answer says it."""
+class ResponseBuilder:
+    """Builds responses, each of which names the leader and its epoch."""
 
     def __init__(self, epoch: int, leader_id: int | None, endpoints: Sequence[Endpoint]) -> None:
         self.epoch = epoch
-        self.leader_id = NOBODY if leader_id is None else leader_id
+        self.leader_id = NO_NODE if leader_id is None else leader_id
         self.endpoints = [(self.leader_id, each.host, each.port) for each in endpoints[:1]]
 
-    def vote(self, code: int, *, granted: bool) -> Message:
+    def vote_response(self, code: int, *, granted: bool) -> Message:
         partition = vote.PartitionData(0, code, self.leader_id, self.epoch, granted)
         endpoints = [vote.NodeEndpoint(*each) for each in self.endpoints]
         return vote.VoteResponse(0, [vote.TopicData(METADATA_TOPIC, [partition])], endpoints)
 
-    def begin(self, code: int) -> Message:
+    def begin_response(self, code: int) -> Message:
         return begin.BeginQuorumEpochResponse(0, self._topics(code), self._endpoints())
 
-    def end(self, code: int) -> Message:
+    def end_response(self, code: int) -> Message:
         return end.EndQuorumEpochResponse(0, self._topics(code), self._endpoints())
 
-    def fetch(
+    def fetch_response(
         self,
         code: int,
         high_watermark: int = -1,
@@ -167,8 +169,8 @@ class Told:
             responses=topics, node_endpoints=[fetch.NodeEndpoint(*each) for each in self.endpoints]
         )
 
-    def snapshot(self, code: int, snapshot: SnapshotId, position: int) -> Message:
-        """Without its bytes, which whoever has the file puts in."""
+    def snapshot_response(self, code: int, snapshot: SnapshotId, position: int) -> Message:
+        """Return a response without the bytes of the snapshot; the driver adds them."""
         partition = fetch_snapshot.PartitionSnapshot(
             error_code=code,
             snapshot_id=fetch_snapshot.SnapshotId(*snapshot),
@@ -186,8 +188,8 @@ class Told:
         return [NodeEndpoint(*each) for each in self.endpoints]
 
 
-def whole_refusal(request: Message, code: int) -> Message:
-    """An answer that is about no partition at all."""
+def error_response(request: Message, code: int) -> Message:
+    """Return a response with a top-level error and no partition."""
     match request:
         case vote.VoteRequest():
             return vote.VoteResponse(code)
