@@ -48,6 +48,7 @@ HOME = {
     "KafkaTimeoutError": "ottla.errors",
     "BufferExhaustedError": "ottla.errors",
     "NoBrokersAvailableError": "ottla.errors",
+    "RecordDeserializationError": "ottla.errors",
     "SerializationError": "ottla.errors",
     "UndeliveredError": "ottla.errors",
     "AssignmentError": "ottla.errors",
@@ -125,6 +126,7 @@ if TYPE_CHECKING:
     from ottla.errors import ProducerFencedError as ProducerFencedError
     from ottla.errors import ProtocolError as ProtocolError
     from ottla.errors import RebalanceInProgressError as RebalanceInProgressError
+    from ottla.errors import RecordDeserializationError as RecordDeserializationError
     from ottla.errors import RecordsRefusedError as RecordsRefusedError
     from ottla.errors import RecordTooLargeError as RecordTooLargeError
     from ottla.errors import SaslAuthenticationError as SaslAuthenticationError

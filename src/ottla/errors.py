@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 
 
 class ErrorCode(IntEnum):
@@ -230,6 +231,27 @@ class NoBrokersAvailableError(KafkaTimeoutError):
 
 class SerializationError(OttlaError):
     """A key or value is not bytes and no serializer made it so."""
+
+
+class RecordDeserializationError(SerializationError):
+    """A deserializer rejected the key or value of a record; the consumer's position is still at that record (KIP-334).
+
+    `poll` raises it again until the position is past the record, or the deserializer accepts it.
+    """
+
+    def __init__(self, message: str, partition: Any, offset: int, origin: str, record: Any) -> None:
+        super().__init__(message, partition, offset, origin, record)
+        self.partition = partition
+        """The TopicPartition of the record."""
+        self.offset = offset
+        """The offset of the record; `seek(error.partition, error.offset + 1)` skips it."""
+        self.origin = origin
+        """`key` or `value`: which of both was rejected (KIP-1036)."""
+        self.record = record
+        """The ConsumerRecord as it came, key and value as bytes."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class UndeliveredError(OttlaError):

@@ -10,7 +10,7 @@ import pytest
 
 from ottla import Broker, Producer, TopicPartition
 from ottla.aio import Consumer
-from ottla.errors import IllegalStateError, WakeupError
+from ottla.errors import IllegalStateError, RecordDeserializationError, WakeupError
 from ottla.model import OffsetAndMetadata
 from tests.aio.conftest import Members, play, poll_count, until
 from tests.client.consumer.conftest import beaten_for, fill_topic, partitions
@@ -53,6 +53,39 @@ def test_a_loop_that_is_left_commits_what_it_has_had_and_the_next_poll_goes_on(
             assert await consumer.committed([tp]) == {tp: OffsetAndMetadata(4, leader_epoch=0)}
             assert await consumer.position(tp) == 4
             assert values(await poll_count(consumer, 6)) == [4, 5, 6, 7, 8, 9]
+
+    play(story)
+
+
+@pytest.mark.behaviour("C21")
+def test_a_record_that_cannot_be_deserialized_stops_poll_and_loop_at_its_offset(
+    member: Members, shared_topic: str, group_producer: Producer
+) -> None:
+    fill_topic(group_producer, shared_topic, 10, partitions=1)
+    tp = TopicPartition(shared_topic, 0)
+
+    def number(data: bytes) -> int:
+        if data == b"4":
+            raise ValueError("four")
+        return int(data)
+
+    async def story() -> None:
+        seen: list[Any] = []
+        async with member(value_deserializer=number) as consumer:
+            consumer.assign([tp])
+            with pytest.raises(RecordDeserializationError) as raised:
+                seen += [record.value async for record in consumer]
+            with pytest.raises(RecordDeserializationError, match=f"{tp} at offset 4: ValueError: four"):
+                await consumer.poll(5)
+            assert await consumer.position(tp) == 4
+            await consumer.commit()
+            assert await consumer.committed([tp]) == {tp: OffsetAndMetadata(4, leader_epoch=0)}
+            consumer.seek(tp, raised.value.offset + 1)
+            await until(lambda: len(seen) == 5, lambda: take(consumer, seen))
+        assert seen == [5, 6, 7, 8, 9]
+
+    async def take(consumer: Consumer, seen: list[Any]) -> None:
+        seen += [record.value for record in await consumer.poll(1)]
 
     play(story)
 

@@ -17,7 +17,6 @@ from ottla.errors import (
     KafkaError,
     KafkaTimeoutError,
     OffsetOutOfRangeError,
-    SerializationError,
     UnknownTopicOrPartitionError,
     WakeupError,
 )
@@ -405,17 +404,6 @@ def test_deserializers_make_anything_of_bytes(servers: str, topic: str, producer
     producer.send(topic, None).result(10)
     with consumer_of(servers, topic, value_deserializer=int, key_deserializer=bytes.decode) as consumer:
         assert [(r.key, r.value) for r in take(consumer, 2)] == [("k", 5), (None, None)]
-
-
-def test_a_deserializer_that_fails_names_the_record(servers: str, topic: str, producer: Producer) -> None:
-    producer.send(topic, b"x").result(10)
-    with consumer_of(servers, topic, value_deserializer=int) as consumer:
-        (record,) = consumer.poll(10)
-        with pytest.raises(
-            SerializationError, match=rf"value\.deserializer failed on {topic}-0 at offset 0: ValueError"
-        ):
-            _ = record.value
-        assert record.offset == 0
 
 
 def test_a_second_thread_is_refused(servers: str, topic: str) -> None:

@@ -56,7 +56,7 @@ def test_a_record_comes_back_as_it_was(
     form: ModuleType, columns: ModuleType, deserializers: dict[str, Any], again: Again
 ) -> None:
     source = source_of(form, columns, **deserializers)
-    for record in form.records_of(source, 0, len(source.columns)):
+    for record in form.records_of(source, 0, len(source.columns), *source.deserialize(0, len(source.columns))[:2]):
         copied = again(record)
         assert facts(copied) == facts(record)
         assert copied == record
@@ -142,6 +142,10 @@ def raised() -> list[Exception]:
             continue
         if kind is errors.LogTruncationError:
             made.append(kind("gone", TopicPartition("t", 0), 5, None))
+        elif kind is errors.RecordDeserializationError:
+            form, columns = RECORD_FORMS["compiled"]
+            (record,) = form.records_of(source_of(form, columns), 0, 1)
+            made.append(kind("bad", TopicPartition("t", 0), 5, "key", record))
         elif kind is errors.UndeliveredError:
             made.append(kind(3, errors.KafkaError(10, "too large")))
         elif issubclass(kind, errors.KafkaError):

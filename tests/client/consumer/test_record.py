@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ottla.client.consumer.record as compiled
-from ottla.errors import SerializationError
+from ottla.errors import RecordDeserializationError
 from ottla.model import TopicPartition
 from ottla.records.builder import BatchBuilder
 from tests.plain import plain
@@ -53,22 +53,47 @@ def test_a_part_of_a_chunk_is_handed_out_once(form: ModuleType, columns: ModuleT
 
 
 @forms
-def test_a_deserializer_is_asked_once_for_a_record(form: ModuleType, columns: ModuleType) -> None:
+def test_a_deserializer_is_called_once_for_a_record(form: ModuleType, columns: ModuleType) -> None:
     asked: list[bytes] = []
 
     def upper(data: bytes) -> str:
         asked.append(data)
         return data.decode().upper()
 
+    source = source_of(form, columns, value_deserializer=upper)
+    keys, values, failure = source.deserialize(0, 3)
+    assert (keys, values, failure) == (None, ["V", "W", None], None)
+    assert asked == [b"v", b"w"]
     for make in (form.records_of, form.RecordIterator):
-        first, _, third = make(source_of(form, columns, value_deserializer=upper), 0, 3)
+        first, _, third = make(source, 0, 3, keys, values)
         assert (first.key, first.value, first.value, first.raw_value, third.value) == (b"k", "V", "V", b"v", None)
-    assert asked == [b"v", b"v"]
+        (second,) = make(source, 1, 2, keys, ["W"])
+        assert (second.key, second.value) == (None, "W")
+    assert asked == [b"v", b"w"]
 
 
 @forms
-def test_a_deserializer_that_fails_is_told_with_the_record(form: ModuleType, columns: ModuleType) -> None:
-    record = next(iter(form.records_of(source_of(form, columns, key_deserializer=int), 0, 3)))
-    with pytest.raises(SerializationError, match=r"key\.deserializer failed on flights-3 at offset 0: ValueError"):
-        assert record.key
-    assert record.value == b"v"
+@pytest.mark.parametrize("origin", ["key", "value"])
+def test_objects_end_before_the_first_record_that_a_deserializer_rejects(
+    form: ModuleType, columns: ModuleType, origin: str
+) -> None:
+    def reject_second(data: bytes | None) -> str:
+        if data in (b"k2", b"w"):
+            raise ValueError(f"not {data!r}")
+        return str(data)
+
+    builder = BatchBuilder(max_bytes=1000)
+    for key, value in ((b"k", b"v"), (b"k2" if origin == "key" else b"k", b"w"), (b"k", b"v")):
+        assert builder.append(7, key, value, [])
+    source = form.RecordSource("flights", 3, columns.decode(builder.build()), reject_second, reject_second)
+    keys, values, failure = source.deserialize(0, 3)
+    assert (keys, values) == (["b'k'"], ["b'v'"])
+    assert isinstance(failure, RecordDeserializationError)
+    assert (failure.partition, failure.offset, failure.origin) == (TopicPartition("flights", 3), 1, origin)
+    assert (failure.record.raw_value, failure.record.value, failure.record.offset) == (b"w", b"w", 1)
+    rejected = b"k2" if origin == "key" else b"w"
+    assert str(failure) == (
+        f"{origin}.deserializer failed on flights-3 at offset 1: ValueError: not {rejected!r}; to skip this record call "
+        f"seek(TopicPartition('flights', 3), 2)"
+    )
+    assert isinstance(failure.__cause__, ValueError)

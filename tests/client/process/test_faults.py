@@ -157,3 +157,22 @@ def test_a_value_that_cannot_be_deserialized_is_a_dead_letter_of_the_converter(
     assert letter.value == b"none"
     assert told["__connect.errors.stage"] == b"VALUE_CONVERTER"
     assert told["__connect.errors.connector.name"] == b"ottla-process"
+
+
+def test_values_that_cannot_be_deserialized_are_dead_letters_one_by_one_from_one_fetch(
+    servers: str, new_topic: NewTopicName
+) -> None:
+    source, target, letters = new_topic(), new_topic(), new_topic()
+    filled(servers, source, [str(n) if n % 3 else f"bad {n}" for n in range(300)])
+
+    def same(record: ottla.ConsumerRecord[bytes, int]) -> bytes:
+        return b"%d" % (record.value or 0)
+
+    with running(
+        servers, source, same, to=target, dead_letter_topic=letters, reads={"value_deserializer": int}
+    ) as processor:
+        eventually(settled(servers, source, source, 300))
+        fetched = processor._consumer.metrics().value("fetch-total")
+    assert values_of(servers, target) == [b"%d" % n for n in range(300) if n % 3]
+    assert values_of(servers, letters) == [b"bad %d" % n for n in range(0, 300, 3)]
+    assert fetched < 60, "rows behind a bad one are not fetched again"

@@ -32,7 +32,7 @@ class Loop:
         """Iterators over all of them; what each has yielded counts as handed out."""
         while self._slices:
             portion = self._slices.popleft()
-            self._left = RecordIterator(portion.source, portion.start, portion.stop)
+            self._left = portion.iterator()
             yield self._left
 
     def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:

@@ -9,6 +9,9 @@ cdef class RecordSource:
     cdef readonly BinaryColumn keys, values
     cdef readonly bint deserializes
 
+    @cython.locals(row=Py_ssize_t)
+    cpdef tuple deserialize(self, Py_ssize_t start, Py_ssize_t stop)
+
 # Nothing that a record holds leads back to it.
 @cython.no_gc
 @cython.freelist(64)
@@ -27,6 +30,7 @@ cpdef DeserializedRecord remade(RecordSource source, Py_ssize_t row, key, value)
 cdef class RecordIterator:
     cdef readonly RecordSource source
     cdef readonly Py_ssize_t start, row, stop
+    cdef readonly list keys, values
 
     @cython.locals(row=Py_ssize_t, record=ConsumerRecord)
     cpdef ConsumerRecord following(self)

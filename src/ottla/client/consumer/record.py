@@ -11,14 +11,14 @@ from itertools import repeat
 from typing import Any
 
 from ottla.client.consumer.config import Deserializer
-from ottla.errors import SerializationError
+from ottla.errors import RecordDeserializationError
 from ottla.model import Header, TimestampType, TopicPartition
 from ottla.records.binary_column import column_of
 from ottla.records.columns import BatchRows, Columns
 
 COMPILED = not __file__.endswith(".py")
 UNMADE = object()
-"""Of what has not been deserialized yet."""
+"""Marks a key or value without a deserializer: it is read from the columns as bytes."""
 
 
 class RecordSource:
@@ -57,21 +57,49 @@ class RecordSource:
         """Where the records are from."""
         return TopicPartition(self.topic, self.partition)
 
-    def deserialized(self, what: str, data: bytes | None, deserializer: Deserializer, row: int) -> Any:
-        """`data` as the user's object; SerializationError says which record it was."""
-        if data is None:
-            return None
+    def deserialize(
+        self, start: int, stop: int
+    ) -> tuple[list[Any] | None, list[Any] | None, RecordDeserializationError | None]:
+        """Return the keys and the values of the rows from `start` up to `stop` as objects of the deserializers.
+
+        A list is None where there is no deserializer. Both end before the first row that fails; its error is the third.
+        """
+        make_key, make_value = self.key_deserializer, self.value_deserializer
+        keys: list[Any] = []
+        values: list[Any] = []
+        failure, origin, row = None, "key", start
         try:
-            return deserializer(data)
+            for row in range(start, stop):
+                if make_key is not None:
+                    origin = "key"
+                    data = self.keys.get(row)
+                    keys.append(None if data is None else make_key(data))
+                if make_value is not None:
+                    origin = "value"
+                    data = self.values.get(row)
+                    values.append(None if data is None else make_value(data))
         except Exception as error:
-            place = f"{self.topic}-{self.partition} at offset {self.columns.offsets[row]}"
-            raise SerializationError(
-                f"{what}.deserializer failed on {place}: {type(error).__name__}: {error}; seek past it to go on"
-            ) from error
+            failure = self.failure_at(row, origin, error)
+            del keys[row - start :]
+        return None if make_key is None else keys, None if make_value is None else values, failure
+
+    def failure_at(self, row: int, origin: str, error: Exception) -> RecordDeserializationError:
+        """Return the error for a row whose key or value (`origin`) a deserializer has rejected with `error`."""
+        offset = self.columns.offsets[row]
+        failure = RecordDeserializationError(
+            f"{origin}.deserializer failed on {self.tp} at offset {offset}: {type(error).__name__}: {error}; to skip "
+            f"this record call seek(TopicPartition({self.topic!r}, {self.partition}), {offset + 1})",
+            self.tp,
+            offset,
+            origin,
+            ConsumerRecord(self, row),
+        )
+        failure.__cause__ = error
+        return failure
 
 
 class ConsumerRecord:
-    """A record with its place and time; key and value are made when they are first asked for."""
+    """A record with its place and time; key and value are read from the columns at each access."""
 
     __slots__ = ("_row", "_source")
 
@@ -168,7 +196,7 @@ class ConsumerRecord:
 
 
 class DeserializedRecord(ConsumerRecord):
-    """A record whose key or value, or both, are what a deserializer makes of them, once."""
+    """A record whose key or value, or both, are objects of a deserializer."""
 
     __slots__ = ("_key", "_value")
 
@@ -180,20 +208,12 @@ class DeserializedRecord(ConsumerRecord):
     @property
     def key(self) -> Any:
         """As `ConsumerRecord.key`."""
-        if self._key is UNMADE:
-            source, data = self._source, self.raw_key
-            make = source.key_deserializer
-            self._key = data if make is None else source.deserialized("key", data, make, self._row)
-        return self._key
+        return self._source.keys.get(self._row) if self._key is UNMADE else self._key
 
     @property
     def value(self) -> Any:
         """As `ConsumerRecord.value`."""
-        if self._value is UNMADE:
-            source, data = self._source, self.raw_value
-            make = source.value_deserializer
-            self._value = data if make is None else source.deserialized("value", data, make, self._row)
-        return self._value
+        return self._source.values.get(self._row) if self._value is UNMADE else self._value
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restored_record, (*facts_of(self._source, self._row), (self.key, self.value))
@@ -211,16 +231,28 @@ class ListedRecord(ConsumerRecord):
 
 
 class RecordIterator:
-    """Rows of a chunk one after the other, each made a record when its turn comes."""
+    """Rows of a chunk one after the other, each made a record when its turn comes.
 
-    __slots__ = ("row", "source", "start", "stop")
+    `keys` and `values` are the objects of the deserializers for these rows, None without a deserializer.
+    """
 
-    def __init__(self, source: RecordSource, start: int, stop: int) -> None:
+    __slots__ = ("keys", "row", "source", "start", "stop", "values")
+
+    def __init__(
+        self,
+        source: RecordSource,
+        start: int,
+        stop: int,
+        keys: list[Any] | None = None,
+        values: list[Any] | None = None,
+    ) -> None:
         self.source = source
         self.start = start
         self.row = start
         """The next to be handed out."""
         self.stop = stop
+        self.keys = keys
+        self.values = values
 
     def __iter__(self) -> RecordIterator:
         return self
@@ -234,8 +266,13 @@ class RecordIterator:
         """The next, which must be there."""
         row = self.row
         self.row = row + 1
-        if self.source.deserializes:
-            return DeserializedRecord(self.source, row)
+        if self.keys is not None or self.values is not None:
+            return remade(
+                self.source,
+                row,
+                UNMADE if self.keys is None else self.keys[row - self.start],
+                UNMADE if self.values is None else self.values[row - self.start],
+            )
         # Without a call of `__init__`, which would be half of the work.
         record = ConsumerRecord.__new__(ConsumerRecord)
         record._source = self.source
@@ -283,7 +320,7 @@ def restored_record(
     headers: bytes | None,
     made: tuple[Any, Any] | None = None,
 ) -> ConsumerRecord:
-    """A record out of a pickle; `made` is what the deserializers had made of key and value."""
+    """Return a record out of a pickle; `made` has its key and value as objects of the deserializers."""
     columns = Columns(
         1,
         memoryview(array("q", [offset])),
@@ -299,21 +336,25 @@ def restored_record(
 
 
 def remade(source: RecordSource, row: int, key: Any, value: Any) -> DeserializedRecord:
-    """A record with what its deserializers had made."""
-    record = DeserializedRecord(source, row)
+    """Return a record with these objects for its key and value."""
+    record = DeserializedRecord.__new__(DeserializedRecord)
+    record._source = source
+    record._row = row
     record._key = key
     record._value = value
     return record
 
 
-def records_of(source: RecordSource, start: int, stop: int) -> Iterator[Any]:
-    """The rows from `start` up to `stop`, by what is quickest here."""
+def records_of(
+    source: RecordSource, start: int, stop: int, keys: list[Any] | None = None, values: list[Any] | None = None
+) -> Iterator[Any]:
+    """The rows from `start` up to `stop`, by what is quickest here; `keys` and `values` as of `RecordIterator`."""
     if COMPILED:
-        return RecordIterator(source, start, stop)
+        return RecordIterator(source, start, stop, keys, values)
     rows = range(start, stop)
-    if source.deserializes:
-        return map(DeserializedRecord, repeat(source), rows)
-    values = getattr(source.values, "values", None)
-    if values is None:
+    if keys is not None or values is not None:
+        return map(remade, repeat(source), rows, keys or repeat(UNMADE), values or repeat(UNMADE))
+    listed = getattr(source.values, "values", None)
+    if listed is None:
         return map(ConsumerRecord, repeat(source), rows)
-    return map(ListedRecord, repeat(source), rows, values[start:stop])
+    return map(ListedRecord, repeat(source), rows, listed[start:stop])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any, Generic
 
-from ottla.client.consumer.record import RecordSource, records_of, remade
+from ottla.client.consumer.record import RecordIterator, RecordSource, records_of
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
 from ottla.model import OffsetAndMetadata, TimestampType, TopicPartition
 from ottla.records.binary_column import column_of
@@ -46,7 +46,7 @@ class RecordSlice:
             None if raw is None else [raw.get(row) for row in rows],
             [run for i, run in enumerate(runs) if not i or run[1:] != runs[i - 1][1:]],
             self.next_offset,
-            self.made(),
+            self.objects(),
         )
 
     def part(self, start: int, stop: int) -> RecordSlice:
@@ -67,32 +67,44 @@ class RecordSlice:
         columns = self.source.columns
         return columns.next_offset if self.stop == columns.count else int(columns.offsets[self.stop - 1]) + 1
 
-    def made(self) -> list[tuple[Any, Any]] | None:
-        """What the deserializers make of keys and values; None where there are no deserializers."""
-        return [(record.key, record.value) for record in self] if self.source.deserializes else None
+    def iterator(self) -> RecordIterator:
+        """An iterator over the records that knows how far it has come."""
+        return RecordIterator(self.source, self.start, self.stop)
+
+    def objects(self) -> tuple[list[Any] | None, list[Any] | None]:
+        """The keys and the values as objects of the deserializers; None where there is no deserializer."""
+        return None, None
 
 
-class MadeSlice(RecordSlice):
-    """Records out of a pickle, with what deserializers had made of them."""
+class DeserializedSlice(RecordSlice):
+    """Rows with their keys or values, or both, as objects of the deserializers."""
 
-    __slots__ = ("_made",)
+    __slots__ = ("_keys", "_values")
 
     def __init__(
-        self, source: RecordSource, made: list[tuple[Any, Any]], start: int = 0, stop: int | None = None
+        self, source: RecordSource, start: int, stop: int, keys: list[Any] | None, values: list[Any] | None
     ) -> None:
-        super().__init__(source, start, len(made) if stop is None else stop)
-        self._made = made
+        super().__init__(source, start, stop)
+        self._keys = keys
+        self._values = values
 
     def __iter__(self) -> Iterator[Any]:
-        return (remade(self.source, row, *self._made[row]) for row in range(self.start, self.stop))
+        return records_of(self.source, self.start, self.stop, self._keys, self._values)
 
     def part(self, start: int, stop: int) -> RecordSlice:
         """These rows of it alone."""
-        return MadeSlice(self.source, self._made, start, stop)
+        first, last = start - self.start, stop - self.start
+        keys = None if self._keys is None else self._keys[first:last]
+        values = None if self._values is None else self._values[first:last]
+        return DeserializedSlice(self.source, start, stop, keys, values)
 
-    def made(self) -> list[tuple[Any, Any]]:
-        """As they came."""
-        return self._made[self.start : self.stop]
+    def iterator(self) -> RecordIterator:
+        """As `RecordSlice.iterator`."""
+        return RecordIterator(self.source, self.start, self.stop, self._keys, self._values)
+
+    def objects(self) -> tuple[list[Any] | None, list[Any] | None]:
+        """As `RecordSlice.objects`."""
+        return self._keys, self._values
 
 
 def restored_slice(
@@ -105,7 +117,7 @@ def restored_slice(
     headers: list[bytes | None] | None,
     runs: list[BatchRows],
     next_offset: int,
-    made: list[tuple[Any, Any]] | None,
+    objects: tuple[list[Any] | None, list[Any] | None],
 ) -> RecordSlice:
     """A slice out of a pickle."""
     columns = Columns(
@@ -119,7 +131,9 @@ def restored_slice(
         next_offset,
     )
     source = RecordSource(topic, partition, columns)
-    return RecordSlice(source, 0, len(keys)) if made is None else MadeSlice(source, made)
+    if objects == (None, None):
+        return RecordSlice(source, 0, len(keys))
+    return DeserializedSlice(source, 0, len(keys), *objects)
 
 
 class ConsumerRecords(Generic[K, V]):

@@ -24,8 +24,10 @@ log = logging.getLogger(__name__)
 PLAIN = frozenset({bytes, Outgoing})
 """Types of results that are sent as they are."""
 Function = Callable[[Any], Any]
-Reach = Iterator[tuple[TopicPartition, int, OffsetAndMetadata]]
-"""Of each partition, the first offset and the one to read on from."""
+Reached = tuple[TopicPartition, int, OffsetAndMetadata]
+"""A partition, the first offset that was read of it and the one to read on from."""
+Reach = Iterator[Reached]
+"""The spans of all partitions that were read."""
 
 
 class Form(Protocol):

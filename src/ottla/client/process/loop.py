@@ -13,7 +13,8 @@ from typing import Any
 
 from ottla.client.process.calls import Call, Calls
 from ottla.client.process.delivery import POISON, Delivery
-from ottla.client.process.form import Form
+from ottla.client.process.form import Form, Reached, buried
+from ottla.client.process.outgoing import Outgoing
 from ottla.client.process.settings import ProcessSettings
 from ottla.errors import (
     BufferExhaustedError,
@@ -21,6 +22,7 @@ from ottla.errors import (
     IllegalStateError,
     KafkaError,
     KafkaTimeoutError,
+    RecordDeserializationError,
     TransactionAbortableError,
     WakeupError,
 )
@@ -101,35 +103,46 @@ class Loop:
         self._forget()
 
     def _turn(self) -> Calls[None]:
-        polled = yield from self._polled()
+        reach, polled = yield from self._polled()
         try:
-            if polled:
-                self._begin(polled)
-                results = yield from self._form.results(polled)
+            if reach:
+                self._begin(reach)
+                letter = isinstance(polled, Outgoing)
+                results = [polled] if letter else (yield from self._form.results(polled))
                 yield from self._delivery.send(results)
-                self._next.update((partition, following) for partition, _, following in self._form.reach(polled))
+                self._next.update((partition, following) for partition, _, following in reach)
         except VAIN as error:
             yield from self._start_over(error)
         if self._due_at is not None and self._now() >= self._due_at:
             yield from self.finish()
 
-    def _polled(self) -> Calls[Any]:
+    def _polled(self) -> Calls[tuple[list[Reached], Any]]:
+        """Return the span of offsets that a poll has read of each partition, and the records.
+
+        In their place the dead letter of a record that cannot be deserialized, which is read alone.
+        """
         left = IDLE_SECONDS
         if self._due_at is not None:
             left = max(0.0, self._due_at - self._now())
         try:
-            return (yield partial(self._form.poll, left))
+            polled = yield partial(self._form.poll, left)
         except WakeupError:
-            return None
+            return [], None
+        except RecordDeserializationError as error:
+            letter = buried(error.record, error, self._settings)
+            following = OffsetAndMetadata(error.offset + 1, "", error.record.leader_epoch)
+            self._consumer.seek(error.partition, following.offset)
+            return [(TopicPartition(*error.partition), error.offset, following)], letter
+        return (list(self._form.reach(polled)) if polled else []), polled
 
-    def _begin(self, polled: Any) -> None:
+    def _begin(self, reach: list[Reached]) -> None:
         if self._due_at is None:
             if self._settings.exactly_once:
                 self._producer.begin_transaction()
             now, interval = self._now(), self._settings.interval
             # After a rest at once: it is commits that are to be rare, nobody is to wait for company.
             self._due_at = min(now + interval, max(now, self._last_due_at + interval))
-        for partition, first, _ in self._form.reach(polled):
+        for partition, first, _ in reach:
             self._first.setdefault(partition, first)
 
     def _commit_transaction(self) -> Calls[None]:

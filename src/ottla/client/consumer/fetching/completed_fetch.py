@@ -5,13 +5,14 @@ Pure: decoded when it is first wanted, once, into columns; records are handed ou
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any
 
 from ottla.client.consumer.fetching.damage import first_damage
 from ottla.client.consumer.record import RecordSource
-from ottla.client.consumer.records import RecordSlice
+from ottla.client.consumer.records import DeserializedSlice, RecordSlice
 from ottla.errors import CorruptRecordError
 from ottla.model import TopicPartition
 from ottla.records.columns import Columns, decode
@@ -132,13 +133,34 @@ class CompletedFetch:
     def fetch_records(
         self, most: int, offset: int, end: int | None, check_crcs: bool, deserializers: Any
     ) -> RecordSlice:
-        """Up to `most` further records, from `offset` when it is the first portion; may be empty."""
+        """Up to `most` further records, from `offset` when it is the first portion; may be empty.
+
+        Ends before a record that cannot be deserialized; where that is the first, RecordDeserializationError is raised,
+        and again by the next call.
+        """
         if self._source is None:
             columns = self.decode(offset, end, check_crcs=check_crcs, with_headers=True)
             self._source = RecordSource(*self.tp, columns, *deserializers)
-        start = self._row
-        self._row = min(start + most, self._source.columns.count)
-        return RecordSlice(self._source, start, self._row)
+        source, start = self._source, self._row
+        stop = min(start + most, source.columns.count)
+        if not source.deserializes:
+            self._row = stop
+            return RecordSlice(source, start, stop)
+        keys, values, failure = source.deserialize(start, stop)
+        stop = start + len(keys if keys is not None else values or ())
+        if failure is not None and stop == start:
+            raise failure
+        self._row = stop
+        return DeserializedSlice(source, start, stop, keys, values)
+
+    def skip_to(self, offset: int) -> bool:
+        """Leave out the rows before `offset`; False if this is not decoded or has nothing to return from there on."""
+        source = self._source
+        if source is None or not self.fetch_offset <= offset < source.columns.next_offset:
+            return False
+        self._row = bisect_left(source.columns.offsets, offset, self._row)
+        self.fetch_offset = offset
+        return True
 
     def position_after(self) -> tuple[int, int]:
         """Where to read on after what was taken so far, and the leader's epoch of what lies before that."""

@@ -38,6 +38,7 @@ from ottla.errors import (
     KafkaError,
     KafkaTimeoutError,
     OffsetOutOfRangeError,
+    RecordDeserializationError,
     error_for,
     name_of,
 )
@@ -141,10 +142,15 @@ class Fetcher:
                     continue
                 try:
                     most -= self._hand_out(self.completed_fetches[0], most, slices)
-                except Exception:
+                except Exception as error:
                     if slices:
                         break
-                    self.completed_fetches.popleft()
+                    if not isinstance(error, RecordDeserializationError):  # else the rows are here for the next try
+                        self.completed_fetches.popleft()
+                    raise
+                except BaseException:  # an interrupt, most likely in a deserializer: these records are returned later
+                    for part in reversed(slices):
+                        self._go_back(part.source.tp, part.source.columns.offsets[part.start])
                     raise
         finally:
             self.completed_fetches.extendleft(reversed(held))
@@ -374,9 +380,11 @@ class Fetcher:
             state.readable_to = answer.last_stable_offset if committed else answer.high_watermark
 
     def _is_current(self, fetch: CompletedFetch) -> bool:
-        """Whether the data still is what the user wants next."""
+        """Whether the data still is what the user wants next, if need be without the rows that a `seek` has skipped."""
         state = self._subscriptions.state_or_none(fetch.tp)
-        return state is not None and state.position == fetch.fetch_offset
+        if state is None or state.position is None:
+            return False
+        return state.position == fetch.fetch_offset or (state.epoch < 0 and fetch.skip_to(state.position))
 
     def _paused(self, tp: TopicPartition) -> bool:
         state = self._subscriptions.state_or_none(tp)
