@@ -19,7 +19,10 @@ from tools.class_archive import QUICK
 HERE = Path(__file__).parent
 SOURCES = (
     HERE / "Tools.java",
-    *(HERE / "java" / f"{name}.java" for name in ("Member", "Numbers", "Processor", "Pushed", "Transactor")),
+    *(
+        HERE / "java" / f"{name}.java"
+        for name in ("Member", "Numbers", "Processor", "Pushed", "TimedOutTransaction", "Transactor")
+    ),
 )
 ARCHIVE = rival.JARS / "classes.jsa"
 """Beside the jars: with them it goes, and Java looks whether it is theirs."""

@@ -17,6 +17,7 @@ from ottla.broker.coordinators import groups, transaction_coordinator
 from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
 from ottla.broker.embedded import Broker
 from ottla.broker.partitions.partition import Partition
+from ottla.client.producer.producer import Producer
 from ottla.errors import ErrorCode
 from ottla.java_hash import positive_java_hash
 from ottla.model import TopicPartition
@@ -147,6 +148,25 @@ def test_a_transaction_that_takes_too_long_is_aborted_by_the_broker() -> None:
         wait_until_state(wire, "CompleteAbort")
         assert ended(wire, who, commit=True).error_code == ErrorCode.PRODUCER_FENCED
         assert sent(wire, who, 1) == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_a_producer_whose_transaction_took_too_long_aborts_it_and_writes_the_next() -> None:
+    with (
+        Broker(transaction_abort_timed_out_transaction_cleanup_interval_ms=50) as broker,
+        Wire(broker.bootstrap_servers) as wire,
+        Producer(bootstrap_servers=broker.bootstrap_servers, transactional_id="tx", transaction_timeout_ms=500) as own,
+    ):
+        wire.create("t")
+        own.init_transactions()
+        own.begin_transaction()
+        own.send("t", b"late", partition=0)
+        own.flush()
+        wait_until_state(wire, "CompleteAbort")
+        own.abort_transaction()
+        own.begin_transaction()
+        own.send("t", b"next", partition=0)
+        own.commit_transaction()
+        assert committed(broker, 1) == [b"next"]
 
 
 def test_each_transaction_of_version_2_gets_the_next_epoch_and_the_broker_takes_its_partitions_in(wire: Wire) -> None:

@@ -90,12 +90,12 @@ def test_an_older_producer_gets_no_new_id_because_the_epochs_are_used_up() -> No
 
 @pytest.mark.parametrize(
     ("version", "present", "epoch"),
-    [(0, 3, 4), (2, 3, 5), (0, EXHAUSTED, MAX_EPOCH), (2, EXHAUSTED, MAX_EPOCH)],
+    [(0, 3, 4), (2, 3, 4), (0, EXHAUSTED, MAX_EPOCH), (2, EXHAUSTED, MAX_EPOCH)],
 )
 def test_a_producer_that_is_fenced_leaves_its_partitions_to_be_aborted(version: int, present: int, epoch: int) -> None:
     before = replace(BUSY, version=version, producer_epoch=present)
     assert fenced(before, 30) == replace(
-        before, state=PREPARE_ABORT, producer_epoch=epoch, last_epoch=-1, updated_ms=30
+        before, state=PREPARE_ABORT, producer_epoch=epoch, last_epoch=present, is_fenced=True, updated_ms=30
     )
 
 

@@ -266,7 +266,105 @@ def test_a_producer_that_names_its_epoch_goes_on_with_the_next_and_may_ask_twice
     """)
 
 
-def test_what_takes_too_long_is_aborted_and_its_producer_fenced() -> None:
+TIMED_OUT = """
+        init
+        record Empty 1/0 []
+        reply 1/0
+
+        add to=0 now=1000 {version}
+        record Ongoing 1/0 [0]
+        reply ok
+
+        time now=61001
+        record PrepareAbort 1/1 [0]
+        reply 1 aborted, 0 forgotten
+
+        abort v=2 → reply CONCURRENT_TRANSACTIONS
+
+        marked now=61002
+        record CompleteAbort 1/1 []
+        reply 1/1
+"""
+
+
+@pytest.mark.parametrize("version", ["", "v=2"])
+def test_a_producer_whose_transaction_timed_out_aborts_it_and_continues_with_the_next_epoch(version: str) -> None:
+    play(f"""
+        {TIMED_OUT.format(version=version)}
+        add to=0 v=2 → reply PRODUCER_FENCED
+        abort v=2 → reply 1/1
+        abort v=2 → reply 1/1
+
+        add to=0 epoch=1 v=2
+        record Ongoing 1/1 [0]
+        reply ok
+
+        commit epoch=1 v=2
+        record PrepareCommit 1/2 [0]
+        reply 1/2
+    """)
+
+
+@pytest.mark.parametrize("version", ["", "v=2"])
+def test_a_producer_whose_transaction_timed_out_may_ask_for_the_next_epoch_instead(version: str) -> None:
+    play(f"""
+        {TIMED_OUT.format(version=version)}
+        init id=1 epoch=0
+        record Empty 1/1 []
+        reply 1/1
+
+        init id=1 epoch=0
+        record Empty 1/1 []
+        reply 1/1
+    """)
+
+
+def test_a_new_producer_after_a_time_out_fences_the_one_whose_transaction_it_was() -> None:
+    play(f"""
+        {TIMED_OUT.format(version="v=2")}
+        init
+        record Empty 1/2 []
+        reply 1/2
+
+        abort v=2 → reply PRODUCER_FENCED
+        init id=1 epoch=0 → reply PRODUCER_FENCED
+    """)
+
+
+def test_an_older_client_whose_transaction_timed_out_is_fenced() -> None:
+    play(f"""
+        {TIMED_OUT.format(version="")}
+        abort → reply PRODUCER_FENCED
+        commit → reply PRODUCER_FENCED
+    """)
+
+
+def test_a_time_out_at_the_last_epoch_leads_to_a_new_producer_id() -> None:
+    play(
+        """
+        time now=99999999
+        record PrepareAbort 1/32767 [0]
+        reply 1 aborted, 0 forgotten
+
+        marked
+        record CompleteAbort 1/32767 []
+        reply 1/32767
+
+        abort v=2 epoch=32766 → reply PRODUCER_FENCED
+
+        init id=1 epoch=32766 fresh=5
+        record Empty 5/0 []
+        reply 5/0
+
+        init id=1 epoch=32766 fresh=6
+        record Empty 5/0 []
+        reply 5/0
+    """,
+        exhausted(EXHAUSTED, TransactionState.ONGOING),
+    )
+
+
+def test_what_takes_too_long_is_aborted_and_can_no_longer_be_committed() -> None:
     play("""
         init
         record Empty 1/0 []
@@ -280,17 +378,20 @@ def test_what_takes_too_long_is_aborted_and_its_producer_fenced() -> None:
         reply 0 aborted, 0 forgotten
 
         time now=61001
-        record PrepareAbort 1/2 [0]
+        record PrepareAbort 1/1 [0]
         reply 1 aborted, 0 forgotten
 
         marked now=61002
-        record CompleteAbort 1/2 []
-        reply 1/2
+        record CompleteAbort 1/1 []
+        reply 1/1
 
         commit v=2
         reply PRODUCER_FENCED
 
         abort v=2
+        reply 1/1
+
+        commit v=2
         reply PRODUCER_FENCED
     """)
 
@@ -313,7 +414,7 @@ def test_a_calendar_that_is_put_right_makes_no_transaction_shorter_or_longer(cal
         time clock=61000 now={calendar} → reply 0 aborted, 0 forgotten
 
         time clock=61001 now={calendar}
-        record PrepareAbort 1/2 [0,1]
+        record PrepareAbort 1/1 [0,1]
         reply 1 aborted, 0 forgotten
     """)
 

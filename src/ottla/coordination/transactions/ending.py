@@ -38,6 +38,7 @@ def prepared(transaction: Transaction, event: EndRequested) -> Transaction | Err
         state=TransactionState.PREPARE_COMMIT if event.commit else TransactionState.PREPARE_ABORT,
         updated_ms=event.wall_ms,
         version=event.version,
+        is_fenced=False,
         # A transaction in which nothing happened began when it ended.
         started_ms=event.wall_ms if transaction.is_idle else transaction.started_ms,
     )
@@ -63,8 +64,13 @@ def end_v2(transaction: Transaction, event: EndRequested) -> EndAction | ErrorCo
     )
     if event.producer_id != transaction.producer_id and not moved_to_new_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    retry = moved_to_new_id or event.epoch + 1 == transaction.producer_epoch
+    # MAX_EPOCH only fences: after a timeout at the last usable epoch the producer needs a new id, which InitProducerId gives.
+    fenced_at_last_epoch = transaction.producer_epoch == MAX_EPOCH and transaction.next_producer_id == NO_PRODUCER
+    retry = moved_to_new_id or (event.epoch + 1 == transaction.producer_epoch and not fenced_at_last_epoch)
     if not retry and event.epoch != transaction.producer_epoch:
+        return EndAction.FENCED
+    # Kafka answers INVALID_TXN_STATE, which is fatal as well but does not say that the transaction timed out.
+    if transaction.is_fenced and transaction.is_idle and retry and event.commit:
         return EndAction.FENCED
     return ENDS_V2[transaction.state, event.commit, retry]
 

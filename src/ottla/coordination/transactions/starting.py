@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ottla.coordination.transactions.events import ProducerRequested
 from ottla.coordination.transactions.state import TransactionState
-from ottla.coordination.transactions.transaction import EXHAUSTED, MAX_EPOCH, NO_EPOCH, NO_PRODUCER, V2, Transaction
+from ottla.coordination.transactions.transaction import EXHAUSTED, MAX_EPOCH, NO_EPOCH, NO_PRODUCER, Transaction
 from ottla.errors import ErrorCode
 
 
@@ -37,12 +37,14 @@ def taken_over(transaction: Transaction, event: ProducerRequested) -> Transactio
         timeout_ms=event.timeout_ms,
         partitions=frozenset(),
         started_ms=-1,
+        is_fenced=False,
         updated_ms=event.wall_ms,
     )
     named = event.producer_id != NO_PRODUCER
     # 32,766 epochs are used up. Kafka gives a new producer id, of which no partition remembers a sequence.
-    if transaction.is_exhausted and (not named or event.epoch == transaction.producer_epoch):
-        return rotated(fresh, event, last_epoch=transaction.producer_epoch if named else NO_EPOCH)
+    # `last_epoch` is the producer's own epoch if its transaction timed out at that point.
+    if transaction.is_exhausted and (not named or event.epoch in (transaction.producer_epoch, transaction.last_epoch)):
+        return rotated(fresh, event, last_epoch=event.epoch if named else NO_EPOCH)
     return bumped(fresh, event)
 
 
@@ -79,15 +81,18 @@ def bumped(transaction: Transaction, event: ProducerRequested) -> Transaction | 
 
 
 def fenced(transaction: Transaction, wall_ms: int) -> Transaction:
-    """An Ongoing transaction on its way to be aborted, its producer locked out by an epoch that nobody is given.
+    """Return an Ongoing transaction as prepared to be aborted, with an epoch above that of its producer.
 
-    A producer of version 2 expects to be one epoch behind after its own abort, so one more tells it apart from that.
+    The new epoch is the next one and the old one is remembered. A producer whose transaction timed out may therefore continue: its own
+    EndTxn (abort, from version 5 on) or InitProducerId with the old epoch counts as a retry and returns the next epoch (KIP-588,
+    KAFKA-19367). Its batches and its commit are refused. If another producer takes over, that one's InitProducerId moves the epoch
+    once more and clears the remembered one.
     """
-    step = 2 if transaction.version >= V2 else 1
     return replace(
         transaction,
         state=TransactionState.PREPARE_ABORT,
-        producer_epoch=min(transaction.producer_epoch + step, MAX_EPOCH),
-        last_epoch=NO_EPOCH,
+        producer_epoch=min(transaction.producer_epoch + 1, MAX_EPOCH),
+        last_epoch=transaction.producer_epoch,
+        is_fenced=True,
         updated_ms=wall_ms,
     )

@@ -29,7 +29,9 @@ class Transaction(Struct, frozen=True, kw_only=True):
     next_producer_id: int = NO_PRODUCER
     """Who takes over once the present transaction is ended, for the same reason."""
     last_epoch: int = NO_EPOCH
-    """The epoch before a bump that its producer asked for: it may ask again. Not kept in the log, as in Kafka."""
+    """The producer's epoch before the last change, which it may send again. Not kept in the log, as in Kafka."""
+    is_fenced: bool = False
+    """True if the coordinator aborted the last transaction, not its producer. Not kept in the log."""
     timeout_ms: int
     state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()

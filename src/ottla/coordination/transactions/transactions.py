@@ -125,6 +125,7 @@ class Transactions:
             partitions=transaction.partitions | event.partitions,
             started_ms=event.wall_ms if transaction.is_idle else transaction.started_ms,
             begun_at=now if transaction.is_idle else transaction.begun_at,
+            is_fenced=False,
             updated_ms=event.wall_ms,
             version=event.version,
         )
@@ -149,7 +150,6 @@ class Transactions:
         return Decision((self._record(done),), (Reply(event.ticket, promised(done)),))
 
     def _decide_sweep(self, event: TimePassed, now: float) -> Outcome:
-        # Aborted as a new producer would have done it: whoever is still at it is fenced by the epoch.
         late = [
             fenced(each, event.wall_ms)
             for each in self.by_id.values()
