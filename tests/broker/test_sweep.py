@@ -56,3 +56,18 @@ def test_a_second_sweep_does_not_begin_before_the_first_has_ended() -> None:
     assert chore.done == PARTITIONS[:3]
     chore.sweep.begin(PARTITIONS[3:4])
     assert chore.done == PARTITIONS[:4]
+
+
+def test_a_sweep_continues_after_a_chore_that_raises(caplog: pytest.LogCaptureFixture) -> None:
+    done: list[Partition] = []
+
+    def chore(partition: Partition) -> None:
+        done.append(partition)
+        if partition is PARTITIONS[1]:
+            raise KeyError("t")
+
+    sweep = Sweep(Timers(), ManualClock(), chore)
+    sweep.begin(PARTITIONS)
+    sweep.begin(PARTITIONS[:1])
+    assert done == [*PARTITIONS, PARTITIONS[0]]
+    assert "partition=t-1" in caplog.text

@@ -16,6 +16,7 @@ from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import ensure_open
 from ottla.broker.partitions.sweep import Sweep
+from ottla.broker.timers import repeat
 from ottla.errors import KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
@@ -34,7 +35,7 @@ class Chores:
     def begin(self) -> None:
         """The first turn of each is due after its span; what a start after a crash left for later begins at once."""
         node = self._node
-        Sweep(node.timers, node.clock, ensure_open).begin(node.partitions.unchecked)
+        Sweep(node.timers, node.clock, self._ensure_open).begin(node.partitions.unchecked)
         if not node.config.joins:  # Of a cluster's, its controllers see to some of this.
             node.relocations.begin()
         retention = Sweep(node.timers, node.clock, self._retain)
@@ -56,17 +57,17 @@ class Chores:
         """Do something each time that the span of a setting is over, as it is set by then."""
         node = self._node
 
-        def ring() -> None:
-            try:
-                chore()
-            except KafkaError as error:
-                log.error("%s", error)
-            except Exception:
-                log.exception("a chore failed; it is tried again after %s", setting.replace("_", "."))
-            self._every(setting, chore)
+        def seconds() -> float:
+            delay_ms: int = getattr(node.config, setting)
+            return delay_ms / 1000
 
-        delay_ms = getattr(node.config, setting) if first_ms is None else first_ms
-        node.timers.at(node.clock.monotonic() + delay_ms / 1000, ring)
+        first_seconds = None if first_ms is None else first_ms / 1000
+        repeat(node.timers, node.clock, setting.replace("_", "."), chore, seconds, first_seconds=first_seconds)
+
+    def _ensure_open(self, partition: Partition) -> None:
+        """Open the log of a partition that a crash left, unless its topic was deleted since."""
+        if self._node.partitions.find(*partition.topic_partition) is partition:
+            ensure_open(partition)
 
     def _retain(self, partition: Partition) -> None:
         """Delete what a partition need not keep, if it has a log at all, opened or not."""

@@ -43,7 +43,7 @@ from ottla.broker.requests.reading import read_request
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import Endpoint, reached_from_here
 from ottla.broker.settings.peer_security import towards_controllers
-from ottla.broker.timers import Timers
+from ottla.broker.timers import Timers, repeat
 from ottla.clock import Clock, SystemClock
 from ottla.coordination.controller.events import BrokerGone
 from ottla.coordination.quorum.events import ShutDown, Tick
@@ -188,7 +188,7 @@ class ControllerServer:
             self._door.watch(self._hang_up)
             self._introduction.begin(self._timers, self._clock)
             self._sweep_tokens()
-            self._look_for_leader(self._clock.monotonic())
+            self._look_for_leader()
             while not self._is_over():
                 self._turn()
             clean = True
@@ -227,17 +227,30 @@ class ControllerServer:
     def _sweep_tokens(self) -> None:
         """Look from time to time for delegation tokens that have ended, where there may be any."""
         if self._config.delegation_token_secret_key is not None:
-            self._calls.sweep_tokens()
             span = self._config.delegation_token_expiry_check_interval_ms / 1000
-            self._timers.at(self._clock.monotonic() + span, self._sweep_tokens)
+            repeat(
+                self._timers,
+                self._clock,
+                "delegation.token.expiry.check.interval.ms",
+                self._calls.sweep_tokens,
+                lambda: span,
+                first_seconds=0,
+                fatal=(OttlaError,),  # the log of the quorum cannot be written
+            )
 
-    def _look_for_leader(self, due: float) -> None:
-        """Say from time to time why nobody leads, where that is so; a look that comes late was held up with everything else."""
-        now = self._clock.monotonic()
-        self._leaderless.stood_still(now - due)
-        if (sentence := self._leaderless.look(now)) is not None:
-            logger.warning(sentence)
-        self._timers.at(now + LOOK_SECONDS, partial(self._look_for_leader, now + LOOK_SECONDS))
+    def _look_for_leader(self) -> None:
+        """Log from time to time why there is no leader; a look that comes late was held up with everything else."""
+        due = self._clock.monotonic()
+
+        def look() -> None:
+            nonlocal due
+            now = self._clock.monotonic()
+            late, due = now - due, now + LOOK_SECONDS
+            self._leaderless.stood_still(late)
+            if (sentence := self._leaderless.look(now)) is not None:
+                logger.warning(sentence)
+
+        repeat(self._timers, self._clock, "leader of the quorum", look, lambda: LOOK_SECONDS, first_seconds=0)
 
     # brokers that may be gone
 
@@ -350,6 +363,10 @@ class ControllerServer:
             request = self._read(channel_id, header, frame, position)
         except ProtocolError as error:
             self._hang_up(caller.connection, str(error))
+            return
+        except Exception:
+            logger.exception("a request could not be read connection=%s", caller.connection)
+            self._hang_up(caller.connection, "its request could not be read, as logged above")
             return
         if request is None:
             return

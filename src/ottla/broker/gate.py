@@ -13,7 +13,7 @@ from ottla.broker.authentication.authentication import LOGIN_SECONDS, Authentica
 from ottla.broker.authentication.login import LoginAnswer, LoginState
 from ottla.broker.bounded_log import BoundedLog
 from ottla.broker.requests.connection import ANONYMOUS, Connection
-from ottla.broker.timers import Timers
+from ottla.broker.timers import Timers, repeat
 from ottla.clock import Clock
 from ottla.network.memory_budget import MemoryBudget
 from ottla.network.selector import Selector
@@ -86,10 +86,12 @@ class Gate:
         """Close connections that take too long to log in, from time to time; nobody is awaited where there are no logins."""
         if not self._authentication.has_logins:
             return
-        now = self._clock.monotonic()
-        for connection in self._authentication.overdue(now):
-            hang_up(connection, f"it has not logged in within {LOGIN_SECONDS:.0f} s")
-        self._timers.at(now + LOOK_SECONDS, lambda: self.watch(hang_up))
+
+        def look() -> None:
+            for connection in self._authentication.overdue(self._clock.monotonic()):
+                hang_up(connection, f"it has not logged in within {LOGIN_SECONDS:.0f} s")
+
+        repeat(self._timers, self._clock, "unfinished logins", look, lambda: LOOK_SECONDS)
 
     def leave(self, connection: Connection) -> None:
         """A connection has ended, whatever became of its login."""

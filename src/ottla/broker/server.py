@@ -238,10 +238,21 @@ class Server:
             more = corks and number < last and received[number + 1][0] == channel_id
             if not kept and (more or (corks and self._may_be_awaited(frame))):
                 selector.cork(channel_id)
-            self.handler.receive(connection, frame, now)
+            try:
+                self.handler.receive(connection, frame, now)
+            except Exception as error:
+                self._drop(connection, frame, error)
             kept = kept + 1 if more and kept < ANSWERS_TOGETHER else 0
             if not kept:
                 self._let_go(channel_id)
+
+    def _drop(self, connection: Connection, frame: memoryview, error: Exception) -> None:
+        """Close the connection of a request that failed before a handler had it; the others are served on."""
+        log.error("a request could not be taken in connection=%s", connection, exc_info=error)
+        if not any(each is frame for each, _ in connection.pending):
+            self._memory.handed_out -= len(frame)
+        why = "there is no memory for its request" if isinstance(error, MemoryError) else "its request failed"
+        self.connections.hang_up(connection, f"{why}, as logged above")
 
     def _may_be_awaited(self, frame: memoryview) -> bool:
         """Whether it may bring what a fetch waits for."""

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 from collections.abc import Callable
+
+from ottla.clock import Clock
+from ottla.errors import KafkaError
+
+log = logging.getLogger(__name__)
 
 COMPACT_FROM = 64
 """Cancelled entries that may lie about before they are cleared away."""
@@ -69,3 +75,33 @@ class Timers:
                 self._cancelled -= 1
             else:
                 callback()
+
+
+def repeat(
+    timers: Timers,
+    clock: Clock,
+    name: str,
+    work: Callable[[], None],
+    seconds: Callable[[], float],
+    *,
+    first_seconds: float | None = None,
+    fatal: tuple[type[Exception], ...] = (),
+) -> None:
+    """Run `work` again and again, `seconds()` after each run; the first run is due after `first_seconds`.
+
+    A run that fails is logged, and the next one comes all the same: one exception must not end a task for good.
+    Only errors of the kinds in `fatal` are raised to the loop.
+    """
+
+    def run() -> None:
+        try:
+            work()
+        except fatal:
+            raise
+        except KafkaError as error:
+            log.error("%s", error)
+        except Exception:
+            log.exception("a repeated task failed, and runs again at its next turn task=%s", name)
+        timers.at(clock.monotonic() + seconds(), run)
+
+    timers.at(clock.monotonic() + (seconds() if first_seconds is None else first_seconds), run)

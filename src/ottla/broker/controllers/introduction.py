@@ -20,7 +20,7 @@ from ottla.coordination.cluster.features import OF_A_BROKER
 from ottla.coordination.controller.events import Asked
 from ottla.coordination.quorum.events import ResponseReceived
 from ottla.coordination.quorum.voter_changes import OwnEntry
-from ottla.errors import name_of
+from ottla.errors import OttlaError, name_of
 from ottla.protocol.messages.broker_registration import Feature, Listener
 from ottla.protocol.messages.controller_registration import ControllerRegistrationRequest
 
@@ -63,9 +63,15 @@ class Introduction:
         """Look from time to time whether it is known, until it is."""
 
         def look() -> None:
-            if not self.is_over:
+            if self.is_over:
+                return
+            try:
                 self._look()
-                timers.at(clock.monotonic() + LOOK_SECONDS, look)
+            except OttlaError:
+                raise  # the log of the quorum cannot be written, and the controller ends
+            except Exception:
+                logger.exception("this controller could not introduce itself, and tries again")
+            timers.at(clock.monotonic() + LOOK_SECONDS, look)
 
         timers.at(clock.monotonic() + LOOK_SECONDS, look)
 

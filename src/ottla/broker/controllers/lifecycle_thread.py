@@ -98,14 +98,14 @@ class LifecycleThread:
         self._connection.close()
 
     def _run(self) -> None:
-        try:
-            while not self._over:
+        while not self._over:
+            try:
                 if not self._found:
                     self._find()
                 self._act(self._next_event())
-        except Exception as error:
-            log.exception("the broker cannot be heard of any more")
-            self._host.end(OttlaError(f"the broker's heartbeats failed: {error!r}; it stops"))
+            except Exception:
+                log.exception("a step of the broker's registration or heartbeat failed; the next one follows")
+                self._connection.wait(LOOK_SECONDS)
 
     def _find(self) -> None:
         """Ask what the cluster runs, once it is known whom to ask."""

@@ -33,6 +33,8 @@ from ottla.protocol.messages.fetch_snapshot import FetchSnapshotResponse
 log = logging.getLogger(__name__)
 ANSWER_SECONDS = 2.0
 """`controller.quorum.fetch.timeout.ms`: who is silent for so long does not lead."""
+AGAIN_SECONDS = 1.0
+"""The pause after a failure that is the broker's own."""
 DESCRIBE_CLUSTER_VERSION, CONTROLLERS = 1, 2
 
 
@@ -66,6 +68,8 @@ class MetadataFetcher:
         """Controllers that have not let us in, or were not to be believed, since one was last heard."""
         self._ends: SimpleQueue[LogEnd | None] = SimpleQueue()
         self._over = False
+        self._stumbled = False
+        """True if the last answer could not be acted on: the next fetch waits a while."""
         self._thread = threading.Thread(target=self._run, name="ottla-metadata", daemon=True)
 
     @property
@@ -89,20 +93,31 @@ class MetadataFetcher:
     def _run(self) -> None:
         try:
             while (end := self._ends.get()) is not None and not self._over:
-                outcome = self._outcome(end)
+                if self._stumbled:
+                    self._stumbled = False
+                    self._connection.wait(AGAIN_SECONDS)
+                outcome = self._try_once(end)
                 while isinstance(outcome, Retry) and not self._over:
                     if outcome.after_ms:
                         self._connection.wait(outcome.after_ms / 1000)
-                    outcome = self._outcome(end)
+                    outcome = self._try_once(end)
                 if isinstance(outcome, Fail):
                     self._fail(OttlaError(outcome.sentence))
                     return
                 self._call_soon(lambda outcome=outcome: self._hand_over(outcome))  # type: ignore[misc]
         except OttlaError as error:
             self._fail(error)
-        except Exception as error:
-            log.exception("the metadata cannot be fetched any more")
-            self._fail(OttlaError(f"fetching the cluster's metadata failed: {error!r}; the broker stops"))
+
+    def _try_once(self, end: LogEnd) -> Prepared:
+        """The outcome of a fetch. One that fails by an error of the broker's own is logged and retried."""
+        try:
+            return self._outcome(end)
+        except OttlaError:
+            raise
+        except Exception:
+            log.exception("a fetch of the cluster's metadata failed, and is retried")
+            self._connection.wait(AGAIN_SECONDS)
+            return self._observer.lost()
 
     def _outcome(self, end: LogEnd) -> Prepared:
         request, version = self._observer.request(end)
@@ -182,5 +197,8 @@ class MetadataFetcher:
             self._keep(outcome)
         except OttlaError as error:
             self._fail(unkept("broker", error))
-        else:
-            self._ends.put(self._end())
+            return
+        except Exception:
+            log.exception("fetched metadata could not be acted on; fetching continues after what was kept")
+            self._stumbled = True
+        self._ends.put(self._end())

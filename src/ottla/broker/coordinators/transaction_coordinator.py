@@ -303,7 +303,11 @@ class TransactionCoordinator:
     def _retry(self) -> None:
         self._retrying = False
         for partition in list(self._runtimes):
-            self._finish_all(partition)
+            try:
+                self._finish_all(partition)
+            except Exception:
+                log.exception("the ends of transactions could not be written, and are retried partition=%s", partition)
+                self._try_again()
 
     def _is_stored(self, partition: Partition) -> bool:
         return partition in self._runtimes or bool(partition.log.end_offset)

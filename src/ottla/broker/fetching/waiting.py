@@ -15,6 +15,7 @@ happens once a turn of the loop, after all of the turn's requests: ten producers
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ottla.broker.fetching.fetch_session import FetchedPartition
     from ottla.broker.requests.call import Call
 
+log = logging.getLogger(__name__)
 FOR_ALL = 2**31
 """More bytes than any fetch may miss."""
 MOST_PLACES = 8
@@ -175,7 +177,10 @@ class Waiting:
             due, self._due = self._due, []
             for fetch in due:
                 if fetch.timer is not None:
-                    self._finish(fetch)
+                    try:
+                        self._finish(fetch)
+                    except Exception:  # of one request: the others of this turn are completed
+                        log.exception("a waiting request could not be completed api=%s", fetch.api)
 
     def _finish(self, fetch: WaitingFetch) -> None:
         if self.events.active:

@@ -168,6 +168,10 @@ class Cleaning:
         except StopIteration:
             self._steps = None
             self._next()
+        except Exception:
+            log.exception("a compaction failed, and the next log is compacted")
+            self._steps = None
+            self._next()
         else:
             self._disk.submit(work, self._go_on)
 

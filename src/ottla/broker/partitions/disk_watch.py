@@ -18,7 +18,7 @@ from ottla.broker.disk import Disk
 from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
-from ottla.broker.timers import Timers
+from ottla.broker.timers import Timers, repeat
 from ottla.clock import Clock
 from ottla.errors import KafkaError, OttlaError
 from ottla.model import TopicPartition
@@ -63,7 +63,7 @@ class DiskWatch:
     def begin(self, fail: Callable[[OttlaError], None]) -> None:
         """Look from now on; `fail` stops the broker."""
         self._fail = fail
-        self._look()
+        repeat(self._timers, self._clock, "data directories", self._look, lambda: PLACE_SECONDS, first_seconds=0)
 
     def suspect(self, error: BaseException | None, partition: Partition | None) -> None:
         """Something could not be done with files: see whether the whole directory is to be given up, when this request is over."""
@@ -89,7 +89,6 @@ class DiskWatch:
                     each.ensure_well()
                 except (OttlaError, OSError) as error:
                     self._give_up_soon(each, str(error))
-        self._timers.at(self._clock.monotonic() + PLACE_SECONDS, self._look)
 
     def _give_up(self, directory: DataDirectory, why: str) -> None:
         several = self._directory

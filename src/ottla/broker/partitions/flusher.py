@@ -5,6 +5,7 @@ A log is flushed by one thread at a time; who asks meanwhile shares the next flu
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from ottla.broker.disk import Disk
@@ -15,6 +16,7 @@ from ottla.clock import Clock
 from ottla.model import INT64_MAX
 from ottla.storage.log import Log
 
+log = logging.getLogger(__name__)
 Done = Callable[[BaseException | None], None]
 
 
@@ -55,7 +57,10 @@ class Flusher:
             self._complaints.tell(str(error))
             self.suspect(error, partition)
         for done in served:
-            done(error)
+            try:
+                done(error)
+            except Exception:  # one waiting request must not keep the others, and later flushes, from being served
+                log.exception("the end of a flush could not be reported partition=%s", partition)
         # A file may have become full while the one before was being forced.
         more = error is None and opened.awaits_flush
         if (partition.awaiting_flush or more) and not opened.closed:

@@ -46,9 +46,17 @@ class GapCheck:
         if error is not None:
             log.debug("segments could not be looked at: %s", error)
         if names := list(islice(self._left, AT_ONCE)):
-            homes = ((self._directory.settled(name), name) for name in names)  # only the loop may ask for these
-            folders = [home.folder(name) for home, name in homes if home is not None and not home.cleaned_to(name)]
+            folders = [folder for name in names if (folder := self._folder(name)) is not None]
             self._disk.submit(partial(tell_missing, folders), self._go_on)
+
+    def _folder(self, name: TopicPartition) -> Path | None:
+        """The folder of a log that was never compacted; only the loop may ask for it."""
+        try:
+            home = self._directory.settled(name)
+            return home.folder(name) if home is not None and not home.cleaned_to(name) else None
+        except Exception:
+            log.exception("gaps in a log are not looked for partition=%s", name)
+            return None
 
 
 def tell_missing(folders: Iterable[Path]) -> None:

@@ -226,14 +226,17 @@ class Partitions:
             self._disk.submit(self._directory.deletions.remove, note_removal)
 
     def _open(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> Log:
-        config = self._log_configs[topic_partition.topic]
         known = self._by_name.get(topic_partition)
+        config = self._log_configs.get(topic_partition.topic)
+        if known is None or known.topic_id != topic_id or config is None:
+            text = f"{topic_partition} was deleted: its log is not opened any more"
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
         return self._directory.open_log(
             topic_partition,
             config,
             now_ms=self._clock.wall_ms(),
             topic_id=topic_id,
-            replicated=known is not None and known.replicated,
+            replicated=known.replicated,
         )
 
 

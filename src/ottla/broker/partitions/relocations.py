@@ -125,8 +125,12 @@ class Relocations:
         end = self._clock.monotonic() + STINT_SECONDS
         busy = False
         for move in list(self._moves.values()):
-            while self._clock.monotonic() < end and self._advance(move):
-                busy = True
+            try:
+                while self._clock.monotonic() < end and self._advance(move):
+                    busy = True
+            except Exception:  # at the end of one move: the others continue, and this one is tried again
+                log.exception("a move between directories failed, and is tried again partition=%s", move.partition)
+                move.not_before = self._clock.monotonic() + AGAIN_SECONDS
         first = next(iter(self._moves), None)
         if first is not None:  # the next turn begins with another
             self._moves[first] = self._moves.pop(first)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 
+log = logging.getLogger(__name__)
 STINT_SECONDS = 0.002
 PAUSE_SECONDS = 0.02
 """Between two stints: a sweep takes a tenth of the loop at most."""
@@ -17,7 +19,7 @@ class Sweep:
     """One walk over partitions after another, never two at once."""
 
     def __init__(self, timers: Timers, clock: Clock, chore: Callable[[Partition], None]) -> None:
-        """`chore` sees to its own errors."""
+        """An error of `chore` is logged, and the sweep continues with the next partition."""
         self._timers = timers
         self._clock = clock
         self._chore = chore
@@ -33,7 +35,10 @@ class Sweep:
         assert self._left is not None
         end = self._clock.monotonic() + STINT_SECONDS
         for partition in self._left:
-            self._chore(partition)
+            try:
+                self._chore(partition)
+            except Exception:
+                log.exception("a chore failed, and continues with the next partition partition=%s", partition)
             if self._clock.monotonic() >= end:
                 self._timers.at(self._clock.monotonic() + PAUSE_SECONDS, self._go_on)
                 return

@@ -84,7 +84,6 @@ class Directories:
         """Tell of those, all at once; the metadata say when they are heard."""
         if self._telling or not self._untold:
             return
-        self._telling = True
         found: dict[UUID, list[RequestTopicData]] = {}
         for (topic_id, index), directory in self._untold.items():
             found.setdefault(directory, []).append(RequestTopicData(topic_id, [RequestPartitionData(index)]))
@@ -102,4 +101,5 @@ class Directories:
             else:
                 self.tell()  # of what has come to be known meanwhile
 
+        self._telling = True
         self._forwarder.ask(Errand(request, 0, AssignReplicasToDirsResponse, done))

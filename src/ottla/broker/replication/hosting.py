@@ -25,7 +25,7 @@ from ottla.broker.replication.isr_changes import IsrChanges
 from ottla.broker.replication.leader_fetcher import LeaderFetcher
 from ottla.broker.replication.replica_roles import Lead, ReplicaRoles
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.timers import Timers
+from ottla.broker.timers import Timers, repeat
 from ottla.clock import Clock
 from ottla.coordination.cluster.hosted_copies import changes, copies_of
 from ottla.coordination.cluster.topic import PartitionState, Topic
@@ -201,6 +201,11 @@ class Hosting:
         self.look()
 
     def _watch_followers(self) -> None:
-        self._roles.watch(self._partitions)
-        span = self._config().replica_lag_time_max_ms / 2000
-        self._timers.at(self._clock.monotonic() + span, self._watch_followers)
+        repeat(
+            self._timers,
+            self._clock,
+            "replica.lag.time.max.ms",
+            lambda: self._roles.watch(self._partitions),
+            lambda: self._config().replica_lag_time_max_ms / 2000,
+            first_seconds=0,
+        )

@@ -64,10 +64,11 @@ class IsrChanges:
     def _send(self) -> None:
         if self._sent:
             return
-        self._sent = {each: proposal for each, proposal in self._wanted.items() if is_open(each, proposal)}
+        sent = {each: proposal for each, proposal in self._wanted.items() if is_open(each, proposal)}
         self._wanted = {}
-        if self._sent:
-            request = AlterPartitionRequest(self._node_id, self._epoch(), list(topics_of(self._sent.items())))
+        if sent:
+            request = AlterPartitionRequest(self._node_id, self._epoch(), list(topics_of(sent.items())))
+            self._sent = sent  # only now: what keeps the request from being made must not keep later ones
             self._forwarder.ask(Errand(request, VERSION, AlterPartitionResponse, self._answered))
 
     def _answered(self, answer: AlterPartitionResponse | None) -> None:

@@ -166,7 +166,11 @@ class LeaderFetcher:
 
     def _resume(self) -> None:
         self._busy = False
-        self._go_on()
+        try:
+            self._go_on()
+        except Exception:
+            log.exception("copies could not be fetched, and are fetched again leader=%d", self._leader)
+            self._again_at(self._clock.monotonic() + LOST_SECONDS)
 
     def _fetch(self, address: Address) -> None:
         request = FetchRequest(

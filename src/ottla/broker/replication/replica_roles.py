@@ -173,8 +173,14 @@ class ReplicaRoles:
                 log.error("%s cannot be used: %s", role.partition.topic_partition, error.reason)
             elif role.state.leader != self._me or len(role.state.replicas) == 1:
                 return  # others lead it, or nobody else can
-            again = self._clock.monotonic() + AGAIN_SECONDS
-            self._timers.at(again, lambda: self.on_failure(role.topic.topic_id))
+            self._try_again(role)
+        except Exception:  # of one partition: the others are taken on
+            log.exception("a partition could not be taken on, and is tried again partition=%s", role.partition)
+            self._try_again(role)
+
+    def _try_again(self, role: Role) -> None:
+        again = self._clock.monotonic() + AGAIN_SECONDS
+        self._timers.at(again, lambda: self.on_failure(role.topic.topic_id))
 
     def _take_on(self, role: Role) -> None:
         """Lead or follow; without a leader wait until there is one."""
