@@ -1,18 +1,25 @@
-"""A broker of a cluster answers no client before it knows the cluster."""
+"""A broker of a cluster refuses connections until it knows the cluster, and a restart does not wait for the session of a dead process."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+import time
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
+import pytest
+
+from ottla import Admin, Cluster
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.cluster_nodes import Begun, BrokerPlace, make_topic
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.wire import Wire
+from tests.patience import eventually
+
+SESSION_SECONDS = 45.0
 
 
-def test_who_asks_a_broker_that_is_starting_is_told_of_brokers_and_topics_once_it_knows_them(tmp_path: Path) -> None:
+def test_a_starting_broker_refuses_connections_and_its_first_answer_has_the_brokers_and_topics(tmp_path: Path) -> None:
     hosts = new_hosts(2)
     controller = Place(tmp_path, 1, hosts[0])
     controller.format([controller.voter])
@@ -21,13 +28,35 @@ def test_who_asks_a_broker_that_is_starting_is_told_of_brokers_and_topics_once_i
     with controller.serving(), closing(Begun(broker)) as first:
         first.wait()
         make_topic(broker, CreatableTopic("flights", 1, 1))
+
+    connected: list[Wire] = []
+
+    def connect() -> bool:
+        with suppress(ConnectionRefusedError):
+            connected.append(Wire(broker.address))
+        return bool(connected)
+
     with ExitStack() as undo:
         second = Begun(broker)
-        client = undo.enter_context(Wire(broker.address))
-        client.send(question)
-        undo.enter_context(controller.serving())
         undo.callback(second.close)
-        second.wait()
+        with pytest.raises(ConnectionRefusedError):
+            Wire(broker.address)
+        undo.enter_context(controller.serving())
+        eventually(connect)
+        client = undo.enter_context(connected[0])
+        client.send(question)
         _, answer = client.receive(question)
+        second.wait()
     assert [each.node_id for each in answer.brokers] == [2]
     assert [(each.name, each.error_code, len(each.partitions)) for each in answer.topics] == [("flights", 0, 1)]
+
+
+def test_a_node_killed_and_restarted_is_unfenced_long_before_the_session_of_the_dead_process_ends() -> None:
+    with Cluster(broker_session_timeout_ms=int(SESSION_SECONDS * 1000), broker_heartbeat_interval_ms=2000) as cluster:
+        for _ in range(2):
+            with Admin(cluster.client_settings()) as admin:
+                active = admin.describe_metadata_quorum().leader_id
+            started = time.monotonic()
+            cluster.kill(active)  # the next active controller gives every broker a new session
+            cluster.start(active)
+            assert time.monotonic() - started < SESSION_SECONDS / 2

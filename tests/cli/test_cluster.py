@@ -112,7 +112,7 @@ def test_the_worst_partitions_come_first() -> None:
         ("orders-1", "not the preferred leader"),
     ]
     assert totals_of(ILL) == (4, 1, 1, 1)
-    assert totals_of(ILL).sentence.startswith("4 partitions: 1 without a leader, 1 under-replicated")
+    assert totals_of(ILL).sentence().startswith("4 partitions: 1 without a leader, 1 under-replicated")
 
 
 def test_directories_and_copies_have_sizes(run: Run, orders: str) -> None:

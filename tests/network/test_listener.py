@@ -69,3 +69,43 @@ def test_a_closed_listener_refuses_and_its_channels_live_on(stage: Stage) -> Non
     client.selector.send("up", [b"x"])
     until(lambda: client.gone and server.frames, server, client)
     assert client.gone == {"late": "connection refused"}
+
+
+def test_a_bound_port_refuses_connections_until_it_is_opened(stage: Stage) -> None:
+    server, client = stage.party(), stage.party()
+    listener = server.selector.bind("127.0.0.1", 0)
+    client.selector.connect("early", *listener.address)
+    until(lambda: client.gone, server, client)
+    assert client.gone == {"early": "connection refused"}
+    server.selector.open_listener(listener)
+    client.selector.connect("late", *listener.address)
+    until(lambda: server.accepted and client.connected, server, client)
+
+
+def test_a_bound_port_is_closed_like_an_open_one(stage: Stage) -> None:
+    server = stage.party()
+    listener = server.selector.bind("127.0.0.1", 0)
+    server.selector.close_listener(listener)
+    stage.party().selector.listen(*listener.address)
+
+
+def test_of_two_sockets_bound_to_one_port_the_second_to_open_gets_an_error(stage: Stage) -> None:
+    first, second = stage.party().selector, stage.party().selector
+    one = first.bind("127.0.0.1", 0)
+    other = second.bind(*one.address)
+    first.open_listener(one)
+    host, port = one.address
+    with pytest.raises(OSError, match=rf"cannot listen on {host}:{port}: the port is taken"):
+        second.open_listener(other)
+
+
+def test_a_port_is_opened_while_the_selector_accepts_nothing_and_accepts_once_allowed(stage: Stage) -> None:
+    server, client = stage.party(max_accepted=0), stage.party()
+    listener = server.selector.bind("127.0.0.1", 0)
+    server.poll(0)
+    server.selector.open_listener(listener)
+    client.selector.connect("up", *listener.address)
+    until(lambda: client.connected, server, client)
+    assert not server.accepted
+    server.selector.allow(1)
+    until(lambda: server.accepted, server, client)

@@ -47,7 +47,7 @@ from ottla.broker.timers import Timers, repeat
 from ottla.clock import Clock, SystemClock
 from ottla.coordination.controller.events import BrokerGone
 from ottla.coordination.quorum.events import ShutDown, Tick
-from ottla.errors import ConfigError, OttlaError, ProtocolError
+from ottla.errors import ConfigError, ErrorCode, OttlaError, ProtocolError
 from ottla.network.listener import Listener
 from ottla.network.selector import Selector
 from ottla.protocol.apis import APIS
@@ -55,6 +55,7 @@ from ottla.protocol.conversation import decode_header, encode_response
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ottla.protocol.schema import Message
@@ -376,8 +377,20 @@ class ControllerServer:
         done = partial(self._done, channel_id, caller, header)
         if isinstance(request, SaslHandshakeRequest | SaslAuthenticateRequest):
             self._door.log_in(caller.connection, request, header.api_version, done)
-        else:
-            self._calls.take(asker_of(caller.connection), request, header.api_version, done)
+            return
+        if isinstance(request, BrokerRegistrationRequest):
+            done = partial(self._registered, request.broker_id, done)
+        self._calls.take(asker_of(caller.connection), request, header.api_version, done)
+
+    def _registered(self, broker_id: int, done: Callable[[Message], None], response: Message) -> None:
+        """Answer a registration. If another incarnation has a session, check whether its process has ended."""
+        done(response)
+        term = self.driver.term
+        if term is None or getattr(response, "error_code", 0) != ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+            return
+        known = term.machine.metadata.registrations.get(broker_id)
+        if known is not None and not known.fenced:
+            self._suspect(broker_id, known.epoch)
 
     def _done(self, channel_id: Hashable, caller: Caller, header: RequestHeader, response: Message) -> None:
         """It has its answer; what it asked since is looked at when whatever led to that is over."""

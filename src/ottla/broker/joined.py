@@ -125,8 +125,12 @@ def join(
     call_soon: CallSoon,
     end: Callable[[], None],
     fail: Callable[[OttlaError], None],
+    open_ports: Callable[[], None],
 ) -> Joined:
-    """Make a broker that has these listeners one of the cluster's; nothing is said to anybody before `start`."""
+    """Make a broker that has these listeners one of the cluster's; nothing is sent before `start`.
+
+    `open_ports` is called when the broker has caught up with the metadata, before it asks to be unfenced.
+    """
     from ottla.broker.controllers.membership import Membership, listeners_of  # only where there is a cluster
 
     told = listeners_of(node.config, {name: each.address for each, name in listeners.items()})
@@ -157,6 +161,7 @@ def join(
     def caught_up() -> None:
         hosting.begin()
         node.relocations.begin()
+        open_ports()
 
     def moved(partition: Partition) -> None:
         hosting.relocate(partition)

@@ -101,7 +101,7 @@ class Server:
             self.node = BrokerNode(config, self._directory, self._clock, self._timers, self._disk, apis)
             self._gap_check = GapCheck(self._directory, self._disk)
             around = self._selector, self.call_soon, self._end, self._fail
-            self._joined = join(self.node, self._listeners, *around) if config.joins else None
+            self._joined = join(self.node, self._listeners, *around, self._open_ports) if config.joins else None
             self.node.reached_at = self.addresses
             self.node.passwords.ensure(users)
             known = self._securities, self.node.passwords, self.node.tokens
@@ -141,10 +141,20 @@ class Server:
 
     def _listen(self, endpoint: Endpoint) -> Listener:
         security = self._securities[endpoint.name]
+        # A broker of a cluster refuses connections until it has caught up: clients then try another broker at once.
+        listen = self._selector.bind if self.config.joins else self._selector.listen
         try:
-            return self._selector.listen(endpoint.host, endpoint.port, security.make_channel, security.max_frame_bytes)
+            return listen(endpoint.host, endpoint.port, security.make_channel, security.max_frame_bytes)
         except OSError as error:
             raise ConfigError(error.strerror or str(error)) from None
+
+    def _open_ports(self) -> None:
+        """Accept connections. They wait in the kernel's queue until the controllers have unfenced the broker, which follows at once."""
+        try:
+            for listener in self._listeners:
+                self._selector.open_listener(listener)
+        except OSError as error:
+            self._fail(ConfigError(error.strerror or str(error)))
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Have `callback` called in the loop; from any thread."""

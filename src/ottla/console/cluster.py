@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.admin import Admin, ConfigResource, NewTopic
+from ottla.client.admin.health import health_of
 from ottla.console import views
 from ottla.console.broker_view import brokers_view
 from ottla.console.metrics_pages import pages_of, subscriptions_of
@@ -62,10 +63,16 @@ class Cluster:
         return str(error)
 
     def overview(self) -> View:
-        """Brokers, topics, groups, and what lacks copies."""
+        """Return brokers, topics, groups, the nodes that are away, and the partitions that lack copies."""
         topics = self.admin.describe_topics().values()
         groups = self.admin.list_consumer_groups()
-        return views.overview(self.admin.describe_cluster().nodes, topics, groups)
+        cluster, quorum = self.admin.describe_cluster(), None
+        with suppress(KafkaError, UnsupportedVersionError):
+            cluster = self.admin.describe_cluster(include_fenced_brokers=True)
+        with suppress(KafkaError, UnsupportedVersionError):
+            quorum = self.admin.describe_metadata_quorum()
+        health = health_of(cluster, quorum, [each for topic in topics for each in topic.partitions], {})
+        return views.overview(cluster.nodes, topics, groups, health)
 
     def topics(self, text: str, start: int) -> View:
         """A page of the topics that have `text` in their names."""

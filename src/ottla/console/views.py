@@ -13,6 +13,7 @@ from ottla.kafka_id import text_of
 
 if TYPE_CHECKING:
     from ottla.client.admin import ConfigEntry, ConsumerGroupDescription, GroupListing, TopicDescription
+    from ottla.client.admin.health import ClusterHealth
     from ottla.model import Node, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 View = dict[str, Any]
@@ -24,7 +25,12 @@ def lacks_copies(partition: PartitionInfo) -> bool:
     return len(partition.in_sync_replicas) < len(partition.replicas)
 
 
-def overview(nodes: Iterable[Node], topics: Iterable[TopicDescription], groups: Iterable[GroupListing]) -> View:
+def overview(
+    nodes: Iterable[Node],
+    topics: Iterable[TopicDescription],
+    groups: Iterable[GroupListing],
+    health: ClusterHealth | None = None,
+) -> View:
     """The cluster at a glance."""
     partitions = [partition for topic in topics for partition in topic.partitions]
     lacking = sorted((p.topic, p.partition) for p in partitions if lacks_copies(p))
@@ -38,6 +44,7 @@ def overview(nodes: Iterable[Node], topics: Iterable[TopicDescription], groups: 
         "groups": states_of(groups),
         "under_replicated": [f"{topic}-{number}" for topic, number in lacking],
         "without_leader": sorted(f"{p.topic}-{p.partition}" for p in partitions if p.leader < 0),
+        "away": [each._asdict() for each in health.absences] if health is not None else [],
     }
 
 

@@ -20,10 +20,13 @@ EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Listener:
-    """A listening socket; the selector asks it for newcomers."""
+    """A bound port, on which connections are refused until `open`; the selector accepts them."""
 
     def __init__(self, host: str, port: int, make_channel: Any = None, max_frame_bytes: int | None = None) -> None:
-        """`make_channel` and `max_frame_bytes` are for the connections that come in, where they differ from others."""
+        """Bind the port. OSError states why it cannot be bound.
+
+        `make_channel` and `max_frame_bytes` are for the connections that come in, where they differ from others.
+        """
         self.make_channel = make_channel
         self.max_frame_bytes = max_frame_bytes
         family, sockaddr = passive_address(host, port)
@@ -32,13 +35,22 @@ class Listener:
             self.socket.setblocking(False)
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.socket.bind(sockaddr)
-            self.socket.listen(BACKLOG)
         except OSError as error:
             self.socket.close()
             raise OSError(error.errno, cannot_listen(error, host, port)) from None
         self.address: tuple[str, int] = self.socket.getsockname()[:2]
+        self.is_open = False
+        """True once the kernel accepts connections."""
         self.paused_until: float | None = None
         self._complained = False
+
+    def open(self) -> None:
+        """Have the kernel accept connections; OSError if another socket that was bound to the same port listens already."""
+        try:
+            self.socket.listen(BACKLOG)
+        except OSError as error:
+            raise OSError(error.errno, cannot_listen(error, *self.address)) from None
+        self.is_open = True
 
     def accept(self, now: float, room: int = ACCEPTS_PER_TURN) -> list[tuple[socket.socket, tuple[str, int]]]:
         """Let this turn's newcomers in, `room` at most; pause when there are no resources for more."""

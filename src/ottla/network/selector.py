@@ -91,10 +91,26 @@ class Selector:
         self, host: str, port: int, make_channel: MakeChannel = Channel, max_frame_bytes: int | None = None
     ) -> Listener:
         """Accept connections on `host:port` (0: any free port), with such frames at first; OSError says why not."""
-        listener = Listener(host, port, make_channel, max_frame_bytes)
-        self._by_fd[fd := listener.socket.fileno()] = listener
-        self._poller.register(fd, READ)
+        listener = self.bind(host, port, make_channel, max_frame_bytes)
+        try:
+            self.open_listener(listener)
+        except OSError:
+            self.close_listener(listener)
+            raise
         return listener
+
+    def bind(
+        self, host: str, port: int, make_channel: MakeChannel = Channel, max_frame_bytes: int | None = None
+    ) -> Listener:
+        """Reserve a port as `listen` does. Connections are refused until `open_listener`."""
+        listener = Listener(host, port, make_channel, max_frame_bytes)
+        self._by_fd[listener.socket.fileno()] = listener
+        return listener
+
+    def open_listener(self, listener: Listener) -> None:
+        """Accept connections on a port that was bound; OSError if another socket listens there already."""
+        listener.open()
+        self._poller.register(listener.socket.fileno(), 0 if self._full else READ)
 
     def connect(
         self,
@@ -235,7 +251,7 @@ class Selector:
     def close_listener(self, listener: Listener) -> None:
         """Accept no more on this one."""
         self._paused.discard(listener)
-        if self._by_fd.pop(listener.socket.fileno(), None) is not None:
+        if self._by_fd.pop(listener.socket.fileno(), None) is not None and listener.is_open:
             self._poller.unregister(listener.socket.fileno())
         listener.close()
 
@@ -392,7 +408,7 @@ class Selector:
         if full != self._full:
             self._full = full
             for holder in self._by_fd.values():
-                if isinstance(holder, Listener) and holder not in self._paused:
+                if isinstance(holder, Listener) and holder.is_open and holder not in self._paused:
                     self._poller.modify(holder.socket.fileno(), 0 if full else READ)
 
     def _start(self, channel: Channel, addresses: list[Address], reason: str) -> None:

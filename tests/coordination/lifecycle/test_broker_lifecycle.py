@@ -396,3 +396,15 @@ def test_a_broker_speaks_at_least_every_two_seconds_until_it_ends(steps: list[tu
         asking = asking or any(isinstance(wish, Send) for wish in wishes)
         if story.broker.state is not BrokerState.SHUTTING_DOWN and not asking:
             assert story.broker.due <= story.now + 2 or (story.broker.due == NEVER and story.broker.epoch < 0)
+
+
+def test_a_registration_refused_as_a_duplicate_is_repeated_soon_and_then_at_the_heartbeat_interval() -> None:
+    story = Story()
+    story.tell(ControllerFound(FEATURES))
+    duplicate = Registered(BrokerRegistrationResponse(0, ErrorCode.DUPLICATE_BROKER_REGISTRATION))
+    story.tell(duplicate)
+    for pause in (0.25, 0.5, 1.0, 2.0, 2.0):
+        assert story.after(pause * 0.9, TimePassed()) == []
+        (again,) = story.after(pause * 0.1, TimePassed())
+        assert isinstance(again, Send)
+        story.tell(duplicate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import click
 
@@ -32,22 +33,38 @@ def cluster() -> None:
 @json_option
 @settings_option("client")
 def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: tuple[str, ...]) -> None:
-    """Print the brokers with what they lead and where they are behind, and the partitions that are not well."""
+    """Print the brokers with what they lead and where they are behind, the nodes that are away, the effects of one more failure, and the
+    partitions that are not well.
+    """
+    from ottla.cli.clusters.health import describe_health, health_object
     from ottla.cli.clusters.rows import BROKERS, PARTITIONS, broker_rows, counted, partition_rows, totals_of
+    from ottla.client.admin.health import absence_sentence, next_failure_sentence
 
     with admin_at(bootstrap_server, settings) as admin:
-        found = admin.describe_cluster()
         topics = admin.describe_topics()
+        found, health = describe_health(admin, topics.values())
     partitions = [p for topic in topics.values() for p in topic.partitions]
-    brokers, ill = broker_rows(found.nodes, partitions), partition_rows(partitions)
+    brokers, ill = broker_rows(found.nodes, partitions, found.fenced_nodes), partition_rows(partitions)
     if in_json:
         controller = found.controller.node_id if found.controller else None
         whole = {"cluster_id": found.cluster_id, "controller": controller, **totals_of(partitions)._asdict()}
-        rows = {"brokers": objects(BROKERS, brokers), "not_well": objects(PARTITIONS, ill)}
+        rows = {
+            "brokers": objects(BROKERS, brokers),
+            "not_well": objects(PARTITIONS, ill),
+            **health_object(health),
+        }
         click.echo(json.dumps({**whole, **rows}, ensure_ascii=False, indent=2))
         return
     head = f"cluster {found.cluster_id}: {counted(len(found.nodes), 'broker')}, {counted(len(topics), 'topic')}"
-    click.echo(f"{head}, {totals_of(partitions).sentence}\n\n{aligned(BROKERS, brokers)}")
+    click.echo(
+        f"{head}, {totals_of(partitions).sentence(nodes_away=len(health.absences))}\n\n{aligned(BROKERS, brokers)}"
+    )
+    now_ms = time.time_ns() // 1_000_000
+    lines = [absence_sentence(each, now_ms) for each in health.absences]
+    if sentence := next_failure_sentence(health):
+        lines.append(f"next failure: {sentence}")
+    if lines:
+        click.echo("\n" + "\n".join(lines))
     if ill:
         shown = ill if everything else ill[:MOST_ROWS]
         click.echo(f"\n{aligned(PARTITIONS, shown)}")

@@ -22,10 +22,10 @@ class Totals(NamedTuple):
     elsewhere: int
     """Led by another than the preferred leader."""
 
-    @property
-    def sentence(self) -> str:
+    def sentence(self, nodes_away: int = 0) -> str:
+        """Return the counts in words; "all well" only if no node is away either."""
         if not (self.offline or self.under_replicated or self.elsewhere):
-            return f"{counted(self.partitions, 'partition')}, all well"
+            return f"{counted(self.partitions, 'partition')}, {'in order, but a node is away' if nodes_away else 'all well'}"
         return (
             f"{counted(self.partitions, 'partition')}: {self.offline} without a leader, {self.under_replicated} "
             f"under-replicated, {self.elsewhere} not led by the preferred leader"
@@ -46,13 +46,16 @@ def totals_of(partitions: Sequence[PartitionInfo]) -> Totals:
     return Totals(len(partitions), states[OFFLINE], states[BEHIND], states[ELSEWHERE])
 
 
-def broker_rows(nodes: Iterable[Node], partitions: Sequence[PartitionInfo]) -> list[tuple[object, ...]]:
-    """A row for each broker, those too that are not there but have copies."""
+def broker_rows(
+    nodes: Iterable[Node], partitions: Sequence[PartitionInfo], fenced: Iterable[Node] = ()
+) -> list[tuple[object, ...]]:
+    """A row for each broker, also for those that are registered or have copies and do not run."""
     leads = Counter(p.leader for p in partitions)
     preferred = Counter(p.replicas[0] for p in partitions if p.replicas)
     copies = Counter(broker for p in partitions for broker in p.replicas)
     behind = Counter(broker for p in partitions for broker in set(p.replicas) - set(p.in_sync_replicas))
-    there = {node.node_id: (str(node), node.rack) for node in nodes}
+    there = {node.node_id: (f"{node} (away)", node.rack) for node in fenced}
+    there |= {node.node_id: (str(node), node.rack) for node in nodes}
     away = ("(away)", None)
     return [
         (number, *there.get(number, away), leads[number], preferred[number], copies[number], behind[number])

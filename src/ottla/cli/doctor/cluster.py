@@ -7,6 +7,14 @@ from typing import NamedTuple
 
 from ottla.cli.clusters.rows import BEHIND, OFFLINE, state_of
 from ottla.cli.doctor.findings import Finding, counted, few, ok, problem, warning
+from ottla.client.admin.health import (
+    BROKER,
+    OBSERVER,
+    VOTER,
+    ClusterHealth,
+    absence_sentence,
+    next_failure_sentence,
+)
 from ottla.model import PartitionInfo
 
 SOON_MS = 3_600_000
@@ -18,6 +26,13 @@ LATE_MS = 60_000
 FEWER = "ottla configs alter --topic NAME --add-config min.insync.replicas=N, or more copies: ottla cluster reassign"
 ENOUGH_BROKERS = 3
 """From so many on there is room for copies."""
+
+
+REMEDIES = {
+    BROKER: "start it, or if it is gone for good: ottla cluster unregister {}",
+    VOTER: "start it, or if it is gone for good: ottla cluster remove-controller {}",
+    OBSERVER: "start it; the quorum drops it from its list after a while",
+}
 
 
 class TopicFacts(NamedTuple):
@@ -78,6 +93,26 @@ def partition_finding(partitions: Sequence[PartitionInfo]) -> list[Finding]:
         found.append(warning("partitions", seen, "see which broker is down or slow: ottla cluster describe"))
     return found or [
         ok("partitions", f"{counted(len(partitions), 'partition')}, each with a leader and all its copies")
+    ]
+
+
+def node_findings(health: ClusterHealth, now_ms: int) -> list[Finding]:
+    """Return a problem for each broker and voter that is away, a warning for each observer, with the effects of one more failure."""
+    next_failure = next_failure_sentence(health)
+    found = []
+    for each in health.absences:
+        seen = absence_sentence(each, now_ms) + (f"; {next_failure}" if next_failure else "")
+        found.append(
+            (warning if each.role == OBSERVER else problem)("nodes", seen, REMEDIES[each.role].format(each.node_id))
+        )
+    if found:
+        return found
+    brokers = "every registered broker runs"
+    return [
+        ok(
+            "nodes",
+            brokers if health.quorum is None else f"{brokers}, and every voter follows the leader of the quorum",
+        )
     ]
 
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from ottla.cli.doctor.cluster import group_findings, partition_finding, topic_findings, transaction_findings
+from ottla.cli.doctor.cluster import (
+    group_findings,
+    node_findings,
+    partition_finding,
+    topic_findings,
+    transaction_findings,
+)
 from ottla.cli.doctor.data import data_findings
 from ottla.cli.doctor.findings import COLUMNS, OK, PROBLEM, WARNING, Finding, summary, warning
 from ottla.cli.doctor.machine import disk_finding, machine_findings
@@ -33,6 +39,7 @@ from ottla.errors import ConfigError, OttlaError
 if TYPE_CHECKING:
     from ottla.cli.doctor.network import AddressFacts
     from ottla.client.admin import Admin
+    from ottla.client.admin.health import ClusterHealth
 
 COLOURS = {OK: "green", WARNING: "yellow", PROBLEM: "red"}
 ILL = 1
@@ -145,6 +152,7 @@ def cluster_findings(admin: Admin, asked: list[AddressFacts]) -> Iterator[Findin
         yield unseen("broker", error)
     yield from advertised_findings(brokers, asked)
     yield from looked("clock", lambda: [clock_finding(*told)] if (told := remote.look_at_clock(admin)) else [])
+    yield from looked("nodes", lambda: node_findings(health_at(admin), now_ms))
     if any(each.trouble for each in brokers.values()):
         yield warning("cluster", "not all brokers are reached, so the rest may be missing or late", "mend that first")
     topics = None
@@ -164,6 +172,12 @@ def cluster_findings(admin: Admin, asked: list[AddressFacts]) -> Iterator[Findin
         ),
     )
     yield from looked("disk", lambda: disk_findings(admin))
+
+
+def health_at(admin: Admin) -> ClusterHealth:
+    from ottla.cli.clusters.health import describe_health
+
+    return describe_health(admin, admin.describe_topics().values())[1]
 
 
 def disk_findings(admin: Admin) -> list[Finding]:

@@ -23,17 +23,24 @@ class ClusterAdmin:
     _calls: AdminCalls
 
     def describe_cluster(
-        self, timeout: float | None = None, *, include_authorized_operations: bool = False
+        self,
+        timeout: float | None = None,
+        *,
+        include_authorized_operations: bool = False,
+        include_fenced_brokers: bool = False,
     ) -> ClusterDescription:
         """The brokers that are there now, by what one of them says, the controller and the cluster's id.
 
-        What this client's user may do with the cluster is asked for with `include_authorized_operations` (KIP-430).
+        What this client's user may do with the cluster is asked for with `include_authorized_operations` (KIP-430),
+        registered brokers that are fenced with `include_fenced_brokers` (KIP-1073; UnsupportedVersionError before Kafka 4.0).
         """
+        checked_flag("include_fenced_brokers", include_fenced_brokers)
         checked_flag("include_authorized_operations", include_authorized_operations)
         operations = self._calls.authorized.of_cluster(timeout) if include_authorized_operations else None
         cluster = self._driver.cluster_now(timeout)
         controller = cluster.nodes.get(cluster.controller_id)
-        return ClusterDescription(tuple(cluster.nodes.values()), controller, cluster.cluster_id, operations)
+        fenced = self._calls.quorum.fenced_brokers(timeout) if include_fenced_brokers else ()
+        return ClusterDescription(tuple(cluster.nodes.values()), controller, cluster.cluster_id, operations, fenced)
 
     def describe_metadata_quorum(self, timeout: float | None = None) -> QuorumInfo:
         """Who votes on the cluster's metadata, who leads, and how far each has come (KIP-595)."""

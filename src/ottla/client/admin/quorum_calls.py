@@ -9,7 +9,9 @@ from ottla.client.admin.admin_api_driver import AdminApiDriver, any_broker, cont
 from ottla.client.admin.quorum import QuorumInfo, QuorumReplicaState, RaftVoterEndpoint, directory_id_of, directory_text
 from ottla.client.arguments import LAST_PARTITION, checked_broker, checked_list, checked_text, checked_whole
 from ottla.errors import ErrorCode, error_for
+from ottla.model import Node
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
+from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
 from ottla.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
     ReplicaState,
@@ -40,6 +42,12 @@ class QuorumCalls:
         nodes = {each.node_id: tuple(map(endpoint_of, each.listeners)) for each in told.nodes}
         voters, observers = (tuple(map(state_of, each)) for each in (found.current_voters, found.observers))
         return QuorumInfo(found.leader_id, found.leader_epoch, found.high_watermark, voters, observers, nodes)
+
+    def fenced_brokers(self, timeout: float | None) -> tuple[Node, ...]:
+        """Return the brokers that are registered and fenced."""
+        request = DescribeClusterRequest(include_fenced_brokers=True)
+        answer = self._driver.ask_one(any_broker, request, "the brokers that are fenced", timeout)
+        return tuple(Node(each.broker_id, each.host, each.port, each.rack) for each in answer.brokers if each.is_fenced)
 
     def add_raft_voter(
         self, voter_id: int, voter_directory_id: str, endpoints: Iterable[RaftVoterEndpoint], timeout: float | None

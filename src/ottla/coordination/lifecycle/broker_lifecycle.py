@@ -50,6 +50,8 @@ from ottla.protocol.messages.broker_registration import BrokerRegistrationReques
 
 CATCHING_UP_SECONDS = 0.01
 HANDING_OVER_SECONDS = 0.05
+DUPLICATE_RETRY_SECONDS = 0.25
+"""The first pause after DUPLICATE_BROKER_REGISTRATION, doubled up to the heartbeat interval: the controller checks meanwhile whether the earlier process has ended."""
 UNHEARD_SECONDS = 5.0
 """How long who hands over goes on without an answer: an election takes less, and nine seconds after the last the controllers have it fenced anyway."""
 NEVER = float("inf")
@@ -119,6 +121,7 @@ class BrokerLifecycle:
         """Directories that have failed, and until when the controllers have to have heard it; for ever where they have."""
         self._told: tuple[UUID, ...] = ()
         """What the heartbeat that is under way says has failed."""
+        self._duplicate_retry_seconds = DUPLICATE_RETRY_SECONDS
         self._duplicate = ""
         """What to say where another broker of that number goes on being heard."""
 
@@ -215,9 +218,12 @@ class BrokerLifecycle:
         if misfit is not None:
             self.state = BrokerState.SHUTTING_DOWN
             return [Fail(misfit)]
-        self._answered(now + self._spans.heartbeat, now)
         if code == ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+            pause = min(self._duplicate_retry_seconds, self._spans.heartbeat)
+            self._duplicate_retry_seconds = 2 * pause
+            self._answered(now + pause, now)
             return self._wait_for_silence(event.others)
+        self._answered(now + self._spans.heartbeat, now)
         return [Note(f"not registered yet: the controller says {name_of(code)}")]
 
     def _misfit(self, code: int, others: Mapping[int, Registration]) -> str | None:
