@@ -12,9 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ottla._version import __version__
 from ottla.lazy_names import loader_of
-
-__version__ = "0.1.0"
 
 HOME = {
     "Broker": "ottla.broker.embedded",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import click
 
-from ottla import __version__
+from ottla._version import __version__
 from ottla.cli.verbs import LazyVerbs
 from ottla.config import unknown
 from ottla.errors import OttlaError

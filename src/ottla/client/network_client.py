@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
-from ottla import __version__
+from ottla._version import __version__
 from ottla.client.api_versions import NEWEST, ApiVersions, NodeApiVersions, features_of, next_version, ranges_of
 from ottla.client.authentication.connections import maybe_authenticator, weak_wakeup
 from ottla.client.backoff import ExponentialBackoff

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ottla import __version__
+from ottla._version import __version__
 from ottla.client.admin.admin_api_driver import AdminApiDriver, any_broker, controller
 from ottla.client.admin.feature import (
     UPGRADE_TYPES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ottla import __version__
+from ottla._version import __version__
 from ottla.pipelines.manager.rest.answers import BYTES, JSON, Answer, in_json
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from ottla import __version__
+from ottla._version import __version__
 from ottla.config import unknown
 from ottla.pipelines.file.document import Document
 from ottla.pipelines.file.reading import paths
