@@ -133,7 +133,7 @@ WHOLE = TABLE._replace(identity="f", columns=tuple(one._replace(is_key=True) for
 def changes(*messages: Message, relation: Relation = TABLE, after: int = 0) -> list[Change]:
     """Of one transaction that ends at 100."""
     whole = [Begin(100, 0, 7), relation, *messages, Commit(100, 108, 0)]
-    return list(Changes("public", "t", ("id",), after).of((lsn, one) for lsn, one in enumerate(whole)))
+    return list(Changes(1, ("id",), after).of((lsn, one) for lsn, one in enumerate(whole)))
 
 
 def shown(change: Change) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from ottla.errors import ConfigError
 from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.sources.postgres_cdc import PostgresCdcSource
+from ottla.pipelines.sources.postgres_cdc.pgoutput import PgoutputError
 from ottla.pipelines.surroundings import Surroundings
 from tests.pipelines.sources.asked import Asked
 from tests.pipelines.sources.test_database import VALUES
@@ -299,7 +300,7 @@ def test_a_file_that_will_not_do_is_refused(given: dict[str, Any], said: str) ->
 
 
 def test_a_table_without_a_key_has_no_rows_that_could_be_told_apart(sql: Sql, asked: Asked) -> None:
-    sql.run("alter table t drop constraint t_pkey")
+    sql.run("alter table t drop constraint t_pkey", "alter table t replica identity full")
     with pytest.raises(ConfigError, match="table t has no primary key, by which its rows are told apart"):
         asked.reader(source(sql, envelope=False))
 
@@ -316,7 +317,11 @@ def test_changes_of_a_table_that_is_partitioned_are_those_of_the_whole(sql: Sql,
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("(publish = 'insert')", "leaves changes of t out; set publish = 'insert, update, delete' there"),
+        ("(publish = 'insert')", "leaves changes of t out; set publish = 'insert, update, delete, truncate' there"),
+        (
+            "(publish = 'insert, update, delete')",
+            "leaves changes of t out; set publish = 'insert, update, delete, truncate' there",
+        ),
         (
             "(publish_via_partition_root = false)",
             "leaves changes of t out; set publish_via_partition_root = true there",
@@ -328,3 +333,285 @@ def test_a_publication_that_leaves_changes_out_is_refused(sql: Sql, asked: Asked
     sql.run(f"create publication theirs for table t with {options}")
     with pytest.raises(ConfigError, match=said):
         asked.next(asked.reader(source(sql, **{"publication.name": "theirs"})))
+
+
+KEYS = {
+    "boolean": "true",
+    "timestamptz": "'2026-05-01 10:00:00.5+02'",
+    "timestamp": "'2026-05-01 10:00:00.120'",
+    "double precision": "1e20",
+    "real": "0.1",
+    "bytea": "'\\x00ff'",
+    "char(5)": "'ab'",
+    "numeric(10,2)": "5.50",
+    "numeric": "5.500",
+    "uuid": "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",
+    "interval": "'1 day 02:00'",
+    "money": "'1234.50'",
+    "date": "'2026-05-01'",
+    "text": "'it''s %s'",
+    "int[]": "'{1,2}'",
+    '"char"': "'x'",
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_long_values_of_rows_are_found_by_keys_of_every_type(sql: Sql, asked: Asked, kind: str) -> None:
+    sql.run("drop table t", f"create table t (id {kind} primary key, a text, n int)")
+    sql.run("alter table t alter a set storage external", f"insert into t values ({KEYS[kind]}, {LONG}, 1)")
+    reader = asked.reader(source(sql, envelope=False))
+    asked.all(reader)
+    sql.run("update t set n = 2")
+    assert [(row["a"], row["n"]) for row in asked.next(reader)] == [("long" * 4000, 2)]
+
+
+def test_long_values_of_rows_are_found_by_keys_of_several_columns(sql: Sql, asked: Asked) -> None:
+    sql.run("drop table t", "create table t (b boolean, at timestamptz, a text, n int, primary key (b, at))")
+    sql.run("alter table t alter a set storage external", f"insert into t values (true, now(), {LONG}, 1)")
+    reader = asked.reader(source(sql, envelope=False))
+    asked.all(reader)
+    sql.run("update t set n = 2")
+    assert [(row["a"], row["n"]) for row in asked.next(reader)] == [("long" * 4000, 2)]
+
+
+def test_a_long_key_that_an_update_did_not_touch_is_the_key_that_it_was(sql: Sql, asked: Asked) -> None:
+    key = "".join(f"{number:08x}" for number in range(0, 2**32, 2**32 // 300))
+    sql.run(
+        "drop table t", "create table t (id text primary key, n int)", "alter table t alter id set storage external"
+    )
+    sql.run(f"insert into t values ('{key}', 1)")
+    reader = asked.reader(source(sql, envelope=False))
+    asked.all(reader)
+    sql.run("update t set n = 2")
+    assert [(row["id"], row["n"], row["_key"]) for row in asked.next(reader)] == [(key, 2, {"id": key})]
+
+
+ANOTHER = "drop table t", "create table t (id int primary key, a text)"
+LOST = {
+    "renamed and replaced": (
+        ("alter table t rename to old", "create table t (id int primary key, a text)"),
+        "table t is not the table that was read",
+    ),
+    "dropped and made": (ANOTHER, "table t is not the table that was read"),
+    "dropped, made and published": ((*ANOTHER, "alter publication {p} add table t"), "table t is not the table that"),
+    "taken out": (("alter publication {p} drop table t",), "publication {p} does not have table t any more"),
+    "taken out and put back": (
+        ("alter publication {p} drop table t", "insert into t values (9, 'lost')", "alter publication {p} add table t"),
+        "publication {p} was altered in what it sends of table t",
+    ),
+    "with a row filter": (
+        ("alter publication {p} set table t where (id > 5)",),
+        "publication {p} was altered in what it sends of table t",
+    ),
+    "with a column list": (
+        ("alter publication {p} set table t (id)",),
+        "publication {p} was altered in what it sends of table t",
+    ),
+    "without updates": (
+        ("alter publication {p} set (publish = 'insert')",),
+        "publication {p} was altered in what it sends of table t",
+    ),
+    "without updates for a while": (
+        (
+            "alter publication {p} set (publish = 'insert')",
+            "update t set a = 'lost'",
+            "alter publication {p} set (publish = 'insert, update, delete, truncate')",
+        ),
+        "publication {p} was altered in what it sends of table t",
+    ),
+    "no publication": (("drop publication {p}",), "the publication of table t is gone"),
+    "another key": (
+        ("alter table t drop constraint t_pkey, alter a set not null, add primary key (a)",),
+        "table t has the key \\(a\\), and rows were read with \\(id\\)",
+    ),
+    "an identity of another key": (
+        ("alter table t alter a set not null, add unique (a)", "alter table t replica identity using index t_a_key"),
+        "table t has the key \\(a\\), and rows were read with \\(id\\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("envelope", [True, False])
+@pytest.mark.parametrize("change", LOST)
+def test_what_the_log_does_not_have_any_more_stops_a_pipeline_that_runs(
+    sql: Sql, asked: Asked, change: str, envelope: bool
+) -> None:
+    sql.run("insert into t values (1, 'a')")
+    reader = asked.reader(source(sql, envelope=envelope))
+    asked.all(reader)
+    statements, said = LOST[change]
+    sql.run(*(one.format(p=f"s_{sql.name}") for one in statements))
+    with pytest.raises(DatabaseError, match=f"^{said.format(p=f's_{sql.name}')}"):
+        asked.next(reader)
+
+
+@pytest.mark.parametrize("change", LOST)
+def test_what_the_log_does_not_have_any_more_stops_the_next_start(sql: Sql, asked: Asked, change: str) -> None:
+    sql.run("insert into t values (1, 'a')")
+    model = source(sql)
+    asked.all(asked.reader(model))
+    asked.stop()
+    statements, said = LOST[change]
+    sql.run(*(one.format(p=f"s_{sql.name}") for one in statements))
+    with pytest.raises(ConfigError, match=f"^{said.format(p=f's_{sql.name}')}"):
+        asked.reader(model)
+
+
+def test_a_table_that_was_renamed_and_got_its_name_back_goes_on_without_a_gap(sql: Sql, asked: Asked) -> None:
+    reader = asked.reader(source(sql))
+    asked.all(reader)
+    sql.run("alter table t rename to old", "insert into old values (1, 'a')", "create table t (id int primary key)")
+    with pytest.raises(DatabaseError, match="table t is not the table that was read"):
+        asked.next(reader)
+    sql.run("drop table t", "alter table old rename to t", "insert into t values (2, 'b')")
+    assert told(asked.next(reader)) == [("c", None, (1, "a")), ("c", None, (2, "b"))]
+
+
+def test_other_changes_of_a_publication_stop_nothing(sql: Sql, asked: Asked) -> None:
+    model = source(sql)
+    reader = asked.reader(model)
+    asked.all(reader)
+    sql.run("create table u (id int)", f"alter publication s_{sql.name} add table u", "insert into t values (1, 'a')")
+    assert told(asked.next(reader)) == [("c", None, (1, "a"))]
+    asked.stop()
+    sql.run(f"alter publication s_{sql.name} drop table u", "insert into t values (2, 'b')")
+    assert told(asked.next(asked.reader(model))) == [("c", None, (2, "b"))]
+
+
+@pytest.mark.parametrize("what", ["table t", "table t, u", "all tables", "tables in schema public"])
+def test_a_publication_of_any_kind_will_do(sql: Sql, asked: Asked, what: str) -> None:
+    sql.run("create table u (id int)", "insert into t values (1, 'a')", f"create publication theirs for {what}")
+    reader = asked.reader(source(sql, **{"publication.name": "theirs"}))
+    sql.run("insert into t values (2, 'b')")
+    found = asked.all(reader)
+    sql.run("update t set a = 'c' where id = 1")
+    assert told(found + asked.next(reader)) == [("r", None, (1, "a")), ("r", None, (2, "b")), ("u", None, (1, "c"))]
+
+
+def test_the_snapshot_has_the_rows_that_a_publication_with_a_row_filter_sends(sql: Sql, asked: Asked) -> None:
+    sql.run("insert into t values (1, 'a'), (2, 'b')", "alter table t replica identity full")
+    sql.run("create publication theirs for table t where (a like '%b' or a = 'c')")
+    reader = asked.reader(source(sql, envelope=False, **{"publication.name": "theirs"}))
+    found = asked.all(reader)
+    assert [(row["id"], row["a"]) for row in found] == [(2, "b")]
+    sql.run("update t set a = 'c' where id = 1", "update t set a = 'x' where id = 2", "insert into t values (3, 'x')")
+    assert [(row["_key"]["id"], row["_tombstone"]) for row in asked.next(reader)] == [(1, False), (2, True)]
+
+
+def test_the_snapshot_has_the_columns_that_a_publication_with_a_column_list_sends(sql: Sql, asked: Asked) -> None:
+    sql.run(
+        "alter table t add n int", "insert into t values (1, 'a', 7)", "create publication theirs for table t (id, a)"
+    )
+    model = source(sql, envelope=False, **{"publication.name": "theirs"})
+    reader = asked.reader(model)
+    (row,) = asked.all(reader)
+    assert {name: row[name] for name in row if name[0] != "_"} == {"id": 1, "a": "a"}
+    sql.run("alter table t add m int", "update t set a = 'b', n = 8, m = 9")
+    (row,) = asked.next(reader)
+    assert {name: row[name] for name in row if name[0] != "_"} == {"id": 1, "a": "b"}
+
+
+def test_columns_that_are_generated_are_left_out_as_they_are_not_in_the_log(sql: Sql, asked: Asked) -> None:
+    sql.run("alter table t add n int generated always as (id * 2) stored", "insert into t (id, a) values (1, 'a')")
+    reader = asked.reader(source(sql, envelope=False))
+    found = asked.all(reader)
+    sql.run("update t set a = 'b'")
+    found += asked.next(reader)
+    assert [{name: row[name] for name in row if name[0] != "_"} for row in found] == [
+        {"id": 1, "a": "a"},
+        {"id": 1, "a": "b"},
+    ]
+
+
+def test_a_key_that_is_not_in_the_log_is_refused(sql: Sql, asked: Asked) -> None:
+    sql.run("drop table t", "create table t (a text, id int generated always as (length(a)) stored primary key)")
+    with pytest.raises(ConfigError, match="column 'id' of its key is not in the log, because it is generated"):
+        asked.reader(source(sql))
+
+
+def test_rows_of_tables_that_inherit_are_neither_in_the_snapshot_nor_in_the_changes(sql: Sql, asked: Asked) -> None:
+    sql.run("create table child (more int) inherits (t)", "insert into child values (1, 'a', 2)")
+    reader = asked.reader(source(sql))
+    assert asked.all(reader) == []
+    sql.run("insert into child values (3, 'c', 4)", "insert into t values (2, 'b')")
+    assert told(asked.next(reader)) == [("c", None, (2, "b"))]
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["view t as select 1 as id", "unlogged table t (id int primary key)", "materialized view t as select 1 as id"],
+)
+def test_what_has_no_changes_in_the_log_is_refused(sql: Sql, asked: Asked, made: str) -> None:
+    sql.run("drop table t", f"create {made}")
+    with pytest.raises(ConfigError, match="t is no table whose changes are in the server's log"):
+        asked.reader(source(sql))
+    assert sql.rows("select * from pg_publication") == []
+
+
+def test_a_key_with_included_columns_is_the_key_alone(sql: Sql, asked: Asked) -> None:
+    sql.run("drop table t", "create table t (id int, a text, primary key (id) include (a))")
+    reader = asked.reader(source(sql))
+    asked.all(reader)
+    sql.run("insert into t values (1, 'a')")
+    assert [row["_key"] for row in asked.next(reader)] == [{"id": 1}]
+
+
+@pytest.mark.parametrize("envelope", [True, False])
+def test_with_the_identity_of_an_index_the_key_is_that_of_the_index(sql: Sql, asked: Asked, envelope: bool) -> None:
+    sql.run("alter table t alter a set not null, add unique (a)", "alter table t replica identity using index t_a_key")
+    sql.run("insert into t values (1, 'a')")
+    reader = asked.reader(source(sql, envelope=envelope, **{"tombstones.on.delete": False}))
+    found = asked.all(reader)
+    sql.run("update t set id = 2", "update t set a = 'b'", "delete from t")
+    found += asked.next(reader)
+    assert [row["_key"] for row in found] == [{"a": "a"}, {"a": "a"}, {"a": "a"}, {"a": "b"}, {"a": "b"}]
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["drop constraint t_pkey", "replica identity nothing", "drop constraint t_pkey, add primary key (id) deferrable"],
+)
+def test_no_publication_is_made_that_would_have_the_updates_of_others_fail(sql: Sql, asked: Asked, change: str) -> None:
+    sql.run(f"alter table t {change}", "insert into t values (1, 'a')")
+    with pytest.raises(ConfigError, match="table t has no replica identity, so PostgreSQL refuses its updates"):
+        asked.reader(source(sql))
+    sql.run("update t set a = 'b'")
+    assert sql.rows("select * from pg_publication") == []
+    sql.run("alter table t replica identity full")
+    reader = asked.reader(source(sql))
+    asked.all(reader)
+    sql.run("update t set a = 'c'")
+    assert told(asked.next(reader)) == [("u", (1, "b"), (1, "c"))]
+
+
+def test_a_replica_identity_that_was_another_for_a_while_is_told(sql: Sql, asked: Asked) -> None:
+    sql.run("alter table t alter a set not null, add unique (a)", "insert into t values (1, 'a')")
+    reader = asked.reader(source(sql))
+    asked.all(reader)
+    sql.run(
+        "alter table t replica identity using index t_a_key", "delete from t", "alter table t replica identity default"
+    )
+    with pytest.raises(PgoutputError, match=r"changed rows come without id of the key \(id\)"):
+        asked.next(reader)
+
+
+def test_a_position_of_an_earlier_version_goes_on(sql: Sql, asked: Asked) -> None:
+    model = source(sql)
+    asked.all(asked.reader(model))
+    asked.stop()
+    asked.log[-1]["position"].pop("table")
+    sql.run("insert into t values (1, 'a')")
+    reader = asked.reader(model)
+    assert told(asked.next(reader)) == [("c", None, (1, "a"))]
+    sql.run(*ANOTHER)
+    with pytest.raises(DatabaseError, match="table t is not the table that was read"):
+        asked.next(reader)
+
+
+def test_rows_that_a_policy_hides_are_not_left_out_in_silence(sql: Sql, asked: Asked) -> None:
+    sql.run(f"create role r_{sql.name} login replication password 's3cret'", f"alter table t owner to r_{sql.name}")
+    sql.run("alter table t enable row level security, force row level security")
+    sql.run(f"grant create on database {sql.name} to r_{sql.name}", "insert into t values (1, 'a')")
+    url = sql.url.replace("tester:", f"r_{sql.name}:")
+    with pytest.raises(DatabaseError, match="row-level security policy"):
+        asked.all(asked.reader(source(sql, url=url)))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ottla.pipelines.manager.build import Built
     from ottla.pipelines.manager.facts import Facts
     from ottla.pipelines.manager.home import Home
+    from ottla.pipelines.place import Mistake
 
 PLAN = ("NAME", "STEPS", "SINK", "PROMISE", "CHECKPOINT", "BEGINS")
 MISTAKES = ("FILE", "LINE", "COLUMN", "MISTAKE")
@@ -196,27 +197,38 @@ def metrics_at(place: str | None) -> Iterator[Callable[[Callable[[], list[Facts]
 @json_option
 def validate(where: Path, in_json: bool) -> None:
     """Check a pipeline file, or all of a folder, and say what is wrong with them and where."""
-    from ottla.pipelines.file.reading import read_pipelines
-
+    found, mistakes, unchecked = check_file(where) if in_json else check_or_end(where)
     if in_json:
-        mistakes = mistakes_in(where)
-        show(MISTAKES, mistakes, in_json=True)
+        show(MISTAKES, [(*one.place, one.sentence) for one in mistakes], in_json=True)
         click.get_current_context().exit(1 if mistakes else 0)
-    with told_line_by_line():
-        found = read_pipelines(where)
+    for one in unchecked:
+        click.echo(f"{one.place}: not checked: {one.sentence}", err=True)
     names = ", ".join(read.name for read in found)
     click.echo(f"{where}: {len(found)} pipeline{'s' * (len(found) != 1)}, nothing wrong: {names}")
 
 
-def mistakes_in(where: Path) -> list[tuple[str, int, int, str]]:
+def check_file(where: Path) -> tuple[Sequence[Read], Sequence[Mistake], Sequence[Mistake]]:
+    """Return the pipelines of a file, what is wrong, and what could not be checked."""
     from ottla.pipelines.file.reading import read_pipelines
+    from ottla.pipelines.manager.databases import check_servers
     from ottla.pipelines.place import PipelineFileError
 
     try:
-        read_pipelines(where)
+        found = read_pipelines(where)
     except PipelineFileError as error:
-        return [(*mistake.place, mistake.sentence) for mistake in error.mistakes]
-    return []
+        return [], error.mistakes, []
+    return (found, *check_servers(found))
+
+
+def check_or_end(where: Path) -> tuple[Sequence[Read], Sequence[Mistake], Sequence[Mistake]]:
+    """The same; where something is wrong, it is printed and the command ends."""
+    from ottla.pipelines.place import PipelineFileError
+
+    with told_line_by_line():
+        found, mistakes, unchecked = check_file(where)
+        if mistakes:
+            raise PipelineFileError(mistakes)
+    return found, mistakes, unchecked
 
 
 @pipeline.command()

@@ -56,6 +56,7 @@ select a.attname, format_type(a.atttypid, a.atttypmod), t.typname, a.atttypmod, 
        array_position(i.indkey::int2[], a.attnum)
 from pg_attribute a join pg_type t on t.oid = a.atttypid
 left join pg_index i on i.indrelid = a.attrelid and i.indisprimary
+and array_position(i.indkey::int2[], a.attnum) < i.indnkeyatts
 where a.attrelid = to_regclass(%s) and a.attnum > 0 and not a.attisdropped order by a.attnum
 """
 VIEW = "select relkind in ('v', 'f') from pg_class where oid = to_regclass(%s)"

@@ -29,6 +29,12 @@ class Source(Model):
     def try_to_open(self, around: Surroundings) -> None:
         """Open the database that it is about, if any, and close it again; ConfigError where that cannot be done."""
 
+    def check_server(self, around: Surroundings) -> None:
+        """Check what only its server knows before anything is made there, for `validate`.
+
+        ConfigError for what is wrong, DatabaseError where the server cannot be asked.
+        """
+
     def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
         """The stream of its rows; without those that cannot be read, if they are tolerated."""
         raise ConfigError(f"type {self.type} cannot be read")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,10 @@ from ottla.pipelines.databases.arrow_rows import array_of
 from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.databases.table import differences
 from ottla.pipelines.feeds.feed import Position, Write
-from ottla.pipelines.sources.postgres_cdc.changes import Change, Changes
+from ottla.pipelines.sources.postgres_cdc.captured import Captured
+from ottla.pipelines.sources.postgres_cdc.changes import Change, Changes, Row
 from ottla.pipelines.sources.postgres_cdc.envelope import About, Envelope, Out, about
-from ottla.pipelines.sources.postgres_cdc.pgoutput import UNCHANGED, Message, decode
+from ottla.pipelines.sources.postgres_cdc.pgoutput import UNCHANGED, Message, Value, decode
 from ottla.pipelines.sources.postgres_cdc.slot import Slot
 
 CHUNK = 5000
@@ -65,8 +66,8 @@ class ChangeFeed:
 
     goes_ahead = False  # it reads from where the slot stands, which is moved when rows are in the sink
 
-    def __init__(self, slot: Slot, envelope: Envelope, home: Path, most: int) -> None:
-        self.slot, self.envelope, self.home = slot, envelope, home
+    def __init__(self, slot: Slot, captured: Captured, envelope: Envelope, home: Path, most: int) -> None:
+        self.slot, self.captured, self.envelope, self.home = slot, captured, envelope, home
         self.most = self.portion = most
         self._connection: Any = None
         self._is_frozen = False
@@ -108,29 +109,32 @@ class ChangeFeed:
         return self._connection
 
     def _snapshot(self, connection: Any, write: Write) -> Position:
-        """All rows as they are when the slot is made."""
+        """Write all rows that the publication sends, as they are when the slot is made."""
+        database = self.slot.database
         self.slot.check(connection)
         self._make_way(connection)
         self.slot.ensure_publication(connection)
-        table = self.envelope.table
-        query = f"select {self.slot.database.selected(table)} from {self.slot.database.quoted(table.name)}"
-        names = [one.name for one in table.columns]
         with self.slot.made() as made, connection.transaction():
             connection.execute("set transaction isolation level repeatable read, read only")
             connection.execute(f"set transaction snapshot '{made.snapshot}'")
-            self._check_columns(connection)
-            told = About("r", int(time.time() * 1000), "true", None, made.lsn)
-            for chunk in self.slot.database.rows(connection, query, ()):
+            connection.execute("set local row_security = off")  # an error, where a policy would leave out rows
+            captured = self.slot.captured(connection)
+            self._check_columns(captured)
+            captured.ensure_published()
+            query = f"select {database.selected(captured.table)} from {captured.source(database)}"
+            if captured.publication is not None and captured.publication.row_filter is not None:
+                query += f" where {captured.publication.row_filter.replace('%', '%%')}"
+            names = [one.name for one in captured.table.columns]
+            read_at = About("r", int(time.time() * 1000), "true", None, made.lsn)
+            for chunk in database.rows(connection, query, ()):
                 rows = [dict(zip(names, values, strict=True)) for values in chunk]
-                self._write([each for row in rows for each in self.envelope.rows(told, None, row)], write)
-            return {"lsn": made.lsn, "slot": self.slot.name}
+                self._write([each for row in rows for each in self.envelope.rows(read_at, None, row)], write)
+            return {"lsn": made.lsn, "slot": self.slot.name, "table": captured.mark()}
 
     def _make_way(self, connection: Any) -> None:
         """Drop a slot of ours that was made and never used; ConfigError where it is another's."""
-        intent = self.home / INTENT
         if self.slot.confirmed(connection) is not None:
-            known = json.loads(intent.read_text("utf-8")) if intent.exists() else {}
-            if known.get("slot") != self.slot.name:
+            if read_intent(self.home).get("slot") != self.slot.name:
                 raise ConfigError(
                     f"slot {self.slot.name} is there already and was not made for this pipeline: if nobody reads it any more, "
                     f"drop it with `select pg_drop_replication_slot('{self.slot.name}')`, or set another slot.name"
@@ -138,7 +142,12 @@ class ChangeFeed:
             self.slot.wait_until_free(connection)
             self.slot.drop(connection)
         self.home.mkdir(parents=True, exist_ok=True)
-        intent.write_text(json.dumps({"slot": self.slot.name, "publication": self.slot.publication}), "utf-8")
+        self._write_intent({})
+
+    def _write_intent(self, table: Mapping[str, Any]) -> None:
+        """Note the slot, and once the snapshot is in the sink the table of the position, for the check before a start."""
+        known = {"slot": self.slot.name, "publication": self.slot.publication} | ({"table": table} if table else {})
+        (self.home / INTENT).write_text(json.dumps(known), "utf-8")
 
     def _changes(self, connection: Any, position: Position, write: Write) -> Position:
         """What has happened since."""
@@ -159,17 +168,33 @@ class ChangeFeed:
             self._end = self._end or flushed
             if lsn >= self._end:
                 return position
-        envelope = self.envelope
-        changes = Changes(envelope.schema, envelope.table.name.rpartition(".")[2], envelope.table.key, lsn)
+        changes = Changes(self.captured.oid, self.captured.table.key, lsn)
         messages = self._messages(connection)
         try:
             for chunk in chunks(changes.of(messages), CHUNK):
                 self._write(self._rows(connection, chunk), write)
         finally:
-            self._check_columns(connection)  # says it best also where a value did not fit
+            # After the changes, so that none of them has columns unseen; it is also the better reason where a value did not fit.
+            mark = self._check_table(connection, position.get("table"))
         if changes.end is not None and changes.end > lsn:
-            return {**position, "lsn": changes.end}
-        return {**position, "lsn": flushed} if flushed - lsn > IDLE_BYTES else position
+            return {**position, "lsn": changes.end, "table": mark}
+        return {**position, "lsn": flushed, "table": mark} if flushed - lsn > IDLE_BYTES else position
+
+    def _check_table(self, connection: Any, kept: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Return the mark of the table; DatabaseError where it, or what the publication sends of it, is not what it was."""
+        captured = self.slot.captured(connection)
+        mark: Mapping[str, Any] = kept or captured.mark()  # positions of earlier versions have none
+        loss = captured.loss_since(mark)
+        if loss is not None:
+            raise DatabaseError(loss)
+        self._check_columns(captured)
+        captured.ensure_published()
+        if mark != self._noted:
+            self._write_intent(mark)
+            self._noted = mark
+        return mark
+
+    _noted: Mapping[str, Any] | None = None
 
     def _messages(self, connection: Any) -> Iterator[tuple[int, Message]]:
         for lsn, data in self.slot.peek(connection, self.most, self._end):
@@ -185,23 +210,27 @@ class ChangeFeed:
                     "with envelope: true, where it is a change"
                 )
             before, after = (envelope.values(row, self._parse) for row in (change.before, change.after))
+            if change.after is not None and after is not None and not envelope.is_whole:
+                self._fill(connection, after, change.after)
             found += envelope.rows(about(change), before, after)
-        self._fill(connection, found)
         return found
 
-    def _fill(self, connection: Any, rows: Sequence[Out]) -> None:
-        """Put what the table has now in place of long values that were not sent; a later change corrects what is too new."""
-        database, table = self.slot.database, self.envelope.table
-        for row in rows:
-            names = [name for name, value in row.items() if value is UNCHANGED]
-            if names:
-                wanted = database.selected(table.of(names))
-                where = " and ".join(f"{database.identifier(name)}::text = %s" for name in table.key)
-                query = f"select {wanted} from {database.quoted(table.name)} where {where}"
-                found = (
-                    connection.execute(query, [str(row[name]) for name in table.key]).fetchone() if table.key else None
-                )
-                row.update(zip(names, found or [None] * len(names), strict=True))
+    def _fill(self, connection: Any, values: Out, raw: Row) -> None:
+        """Put what the table has now in place of long values that were not sent; a later change corrects what is too new.
+
+        The key is compared as the type that it has, from the text that PostgreSQL itself wrote: the text of a value is not the same
+        in Python, and an index on the column is of no use for text.
+        """
+        names = [name for name, value in values.items() if value is UNCHANGED]
+        if not names:
+            return
+        database, table = self.slot.database, self.captured.table
+        wanted = database.selected(table.of(names))
+        where = " and ".join(f"{database.identifier(name)} = %s::{table.column(name).type}" for name in table.key)
+        query = f"select {wanted} from {self.captured.source(database)} where {where}"
+        key = [text_of(raw[name]) for name in table.key]
+        found = connection.execute(query, key).fetchone()
+        values.update(zip(names, found or [None] * len(names), strict=True))
 
     def _parse(self, name: str, data: bytes) -> Any:
         """A value from its text."""
@@ -220,13 +249,31 @@ class ChangeFeed:
             ]
             write(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
-    def _check_columns(self, connection: Any) -> None:
-        """DatabaseError where the table is not what it was; asked after the changes, so that none of them has columns unseen."""
-        now = self.slot.database.table(connection, self.envelope.table.name)
-        for change in differences(self.envelope.table, now):
+    def _check_columns(self, now: Captured) -> None:
+        """DatabaseError where the columns are not those that the rows have."""
+        for change in differences(self.captured.table, now.table):
             raise DatabaseError(
-                f"table {now.name} {change}; run the pipeline again, which goes on where it was with the columns that are there"
+                f"table {now.table.name} {change}; run the pipeline again, which goes on where it was with the columns that are there"
             )
+
+
+def read_intent(home: Path) -> Any:
+    """What is known of the slot that was made for the pipeline."""
+    intent = home / INTENT
+    return json.loads(intent.read_text("utf-8")) if intent.exists() else {}
+
+
+def noted_table(home: Path, slot: Slot) -> Mapping[str, Any] | None:
+    """Return the mark of the table whose snapshot is in the sink, if there is one."""
+    known = read_intent(home)
+    found: Mapping[str, Any] | None = known.get("table") if known.get("slot") == slot.name else None
+    return found
+
+
+def text_of(value: Value) -> str:
+    """The text of a value of a key, as PostgreSQL wrote it."""
+    assert isinstance(value, bytes)
+    return value.decode()
 
 
 def parsers(connection: Any, envelope: Envelope) -> dict[str, Any]:

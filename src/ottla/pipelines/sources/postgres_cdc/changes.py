@@ -37,8 +37,8 @@ class Change(NamedTuple):
 class Changes:
     """The changes of one table out of the messages of a slot; of transactions that end after the place `after`."""
 
-    def __init__(self, schema: str, table: str, key: Sequence[str], after: int = 0) -> None:
-        self.schema, self.table, self.key, self.after = schema, table, key, after
+    def __init__(self, oid: int, key: Sequence[str], after: int = 0) -> None:
+        self.oid, self.key, self.after = oid, key, after
         self.end: int | None = None
         """Where the last transaction that was read to its end, ends."""
         self._begin: Begin | None = None
@@ -65,7 +65,9 @@ class Changes:
             case Update(oid, new, old, old_is_key):
                 yield from self._updated(oid, new, old, old_is_key)
             case Delete(oid, old, old_is_key):
-                yield from self._made(oid, "d", old, None, old_is_key)
+                if (relation := self._relation(oid)) is not None:
+                    self._ensure_key(relation)
+                    yield from self._made(oid, "d", old, None, old_is_key)
             case Truncate(oids):
                 for oid in oids:
                     yield from self._made(oid, "t", None, None)
@@ -75,14 +77,28 @@ class Changes:
         relation = self._relation(oid)
         if relation is None:
             return
-        if old is not None and not old_is_key and len(old) == len(new):
-            new = tuple(was if is_now is UNCHANGED else is_now for is_now, was in zip(new, old, strict=True))
+        self._ensure_key(relation)
+        if old is not None and len(old) == len(new) == len(relation.columns):
+            # The old row is whole, or has the key alone; a long value of a key is in it even where it was not changed.
+            known = [not old_is_key or column.is_key for column in relation.columns]
+            pairs = zip(new, old, known, strict=True)
+            new = tuple(was if there and is_now is UNCHANGED else is_now for is_now, was, there in pairs)
         before, after = row(relation, old, old_is_key), row(relation, new)
         if before is not None and after is not None and any(before.get(one) != after[one] for one in self.key):
             yield from self._made(oid, "d", old, None, old_is_key)
             yield from self._made(oid, "c", None, new)
         else:
             yield from self._made(oid, "u", old, new, old_is_key)
+
+    def _ensure_key(self, relation: Relation) -> None:
+        """PgoutputError where the log does not say which row of the key was changed."""
+        there = {column.name for column in relation.columns if column.is_key or relation.identity == "f"}
+        missing = [one for one in self.key if one not in there]
+        if missing:
+            raise PgoutputError(
+                f"table {relation.table}: its replica identity was altered, so that changed rows come without {', '.join(missing)} of the key "
+                f"({', '.join(self.key)}); begin anew under another name, with a new snapshot"
+            )
 
     def _made(
         self, oid: int, op: str, old: Values | None, new: Values | None, old_is_key: bool = False
@@ -95,11 +111,11 @@ class Changes:
         yield Change(op, row(relation, old, old_is_key), row(relation, new), self._begin, self._lsn)
 
     def _relation(self, oid: int) -> Relation | None:
-        """The table of a change, if it is ours; a publication may have others too."""
+        """Return the description of the captured table; None for other tables that the publication has."""
         found = self._relations.get(oid)
         if found is None:
-            raise PgoutputError(f"a change of table {oid}, of which nothing was told")
-        return found if (found.schema, found.table) == (self.schema, self.table) else None
+            raise PgoutputError(f"a change of table {oid}, which no message has described")
+        return found if oid == self.oid else None
 
 
 def row(relation: Relation, values: Values | None, keys_only: bool = False) -> Row | None:

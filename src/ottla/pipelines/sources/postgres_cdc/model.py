@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
@@ -15,15 +16,15 @@ from ottla.pipelines.address import shown
 from ottla.pipelines.databases.postgresql import Postgresql
 from ottla.pipelines.databases.url import DatabaseUrl, database_of, scheme_of
 from ottla.pipelines.feeds.feed import Feed
-from ottla.pipelines.place import of_key
+from ottla.pipelines.place import KeyMistake, of_key
 from ottla.pipelines.sources.fed import FedSource, not_beside
-from ottla.pipelines.sources.postgres_cdc.change_feed import ChangeFeed
+from ottla.pipelines.sources.postgres_cdc.captured import Captured
+from ottla.pipelines.sources.postgres_cdc.change_feed import ChangeFeed, noted_table
 from ottla.pipelines.sources.postgres_cdc.envelope import Envelope
 from ottla.pipelines.sources.postgres_cdc.slot import Slot
 from ottla.pipelines.surroundings import Surroundings
 
 SLOT_NAME = re.compile(r"[a-z0-9_]{1,63}")
-PLACE = "select nspname, relname, current_database() from pg_class c join pg_namespace n on n.oid = relnamespace where c.oid = to_regclass(%s)"
 
 
 class PostgresCdcSource(FedSource):
@@ -72,7 +73,16 @@ class PostgresCdcSource(FedSource):
 
     def try_to_open(self, around: Surroundings) -> None:
         with of_key("url"):
-            self.slot(around).database.open().close()
+            self.check_server(around)
+
+    def check_server(self, around: Surroundings) -> None:
+        slot = self.slot(around)
+        connection = slot.database.open()
+        try:
+            with slot.database.telling():
+                self.checked(slot, connection, around.home)
+        finally:
+            connection.close()
 
     def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
         with of_key("url"):
@@ -82,21 +92,41 @@ class PostgresCdcSource(FedSource):
             with slot.database.telling():
                 with of_key("url"):
                     slot.check(connection)
-                with of_key("table"):
-                    table = slot.database.table(connection, slot.table)
-                schema, _, database = connection.execute(PLACE, (slot.database.quoted(slot.table),)).fetchone()
+                captured = self.checked(slot, connection, around.home)
         finally:
             connection.close()
         if not self.envelope:
-            if not table.key:
-                raise ConfigError(
-                    f"table {table.name} has no primary key, by which its rows are told apart; set envelope: true"
-                )
-            not_beside(f"table {table.name}", table.schema())
+            not_beside(f"table {captured.table.name}", captured.table.schema())
         envelope = Envelope(
-            table, schema, around.name, database, self.envelope, self.tombstones_on_delete, version("ottla")
+            captured.table,
+            captured.schema,
+            around.name,
+            captured.database,
+            self.envelope,
+            self.tombstones_on_delete,
+            version("ottla"),
         )
-        return ChangeFeed(slot, envelope, around.home, self.batch_max_rows), envelope.columns()
+        return ChangeFeed(slot, captured, envelope, around.home, self.batch_max_rows), envelope.columns()
+
+    def checked(self, slot: Slot, connection: Any, home: Path) -> Captured:
+        """Return the table as it is captured; ConfigError where its changes cannot be read as the file asks."""
+        with of_key("table"):
+            captured = slot.captured(connection)
+            noted = noted_table(home, slot)
+            loss = None if noted is None else captured.loss_since(noted)
+            if loss is not None:
+                raise ConfigError(loss)
+            if captured.publication is None:
+                captured.ensure_identity()
+        if captured.publication is not None:
+            with of_key("publication.name"):
+                captured.ensure_published()
+        if not self.envelope and not captured.table.key:
+            raise KeyMistake(
+                "envelope",
+                f"table {captured.table.name} has no primary key, by which its rows are told apart; set envelope: true",
+            )
+        return captured
 
     def slot(self, around: Surroundings) -> Slot:
         database = database_of(around.resolve(self.url), around.folder)

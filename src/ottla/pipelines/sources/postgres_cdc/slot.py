@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ottla.errors import ConfigError
 from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.databases.postgresql import Postgresql
+from ottla.pipelines.sources.postgres_cdc.captured import Captured, find_captured
 
 ITEMS = 2000
 BUSY_SECONDS = 30.0
@@ -68,33 +69,21 @@ class Slot:
         return int(lsn)
 
     def ensure_publication(self, connection: Any) -> None:
-        """Make it for the table, unless it is there."""
-        if self.has_publication(connection):
-            self.check_publication(connection)
-            known = "select 1 from pg_publication_tables where pubname = %s and to_regclass(%s) = to_regclass(format('%%I.%%I', schemaname, tablename))"
-            if not connection.execute(known, (self.publication, self.database.quoted(self.table))).fetchone():
-                raise ConfigError(
-                    f"publication {self.publication} does not have table {self.table}; add it, or name another"
-                )
+        """Make the publication for the table, unless it exists; ConfigError if one that exists leaves changes out."""
+        captured = self.captured(connection)
+        if captured.publication is not None:
+            captured.ensure_published()
             return
-        quoted = self.database.quoted(self.table)
-        # A table that is partitioned is otherwise told as its parts, which are not what was asked for.
+        captured.ensure_identity()
+        # Without this option, changes of a partitioned table are sent as those of its partitions.
         connection.execute(
-            f"create publication {self.database.identifier(self.publication)} for table {quoted} "
+            f"create publication {self.database.identifier(self.publication)} for table {captured.source(self.database)} "
             "with (publish_via_partition_root = true)"
         )
 
-    def check_publication(self, connection: Any) -> None:
-        """ConfigError for one of somebody else's that leaves something out."""
-        query = "select pubinsert and pubupdate and pubdelete, pubviaroot from pg_publication where pubname = %s"
-        all_changes, as_one = connection.execute(query, (self.publication,)).fetchone()
-        partitioned = "select relkind = 'p' from pg_class where oid = to_regclass(%s)"
-        (has_parts,) = connection.execute(partitioned, (self.database.quoted(self.table),)).fetchone()
-        if not all_changes or (has_parts and not as_one):
-            what = "publish = 'insert, update, delete'" if not all_changes else "publish_via_partition_root = true"
-            raise ConfigError(
-                f"publication {self.publication} leaves changes of {self.table} out; set {what} there, or name another"
-            )
+    def captured(self, connection: Any) -> Captured:
+        """Return the table as it is captured now; ConfigError where it cannot be."""
+        return find_captured(self.database, connection, self.table, self.publication)
 
     @contextmanager
     def made(self) -> Iterator[Made]:
