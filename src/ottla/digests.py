@@ -30,6 +30,13 @@ def mark(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=8).digest()
 
 
+def expanded(seed: bytes, size: int) -> bytes:
+    """Return so many bytes that a seed decides (SHAKE-256, FIPS 202)."""
+    import hashlib
+
+    return hashlib.shake_256(seed).digest(size)
+
+
 def stretched(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
     """PBKDF2 (RFC 8018): takes milliseconds, on purpose, and lets other threads run meanwhile."""
     import hashlib

@@ -25,7 +25,7 @@ from ottla.network.memory_budget import MemoryBudget
 from ottla.network.selector import Selector
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from ottla.protocol.sasl.scram_credential import ScramCredential
+from ottla.protocol.sasl.scram_credential import MECHANISMS, ScramCredential, decoy
 from ottla.protocol.schema import Message
 
 CHECKED = frozenset({"PLAIN", "GSSAPI"})
@@ -35,7 +35,7 @@ BARE = 0
 
 
 class NoPasswords(Passwords):
-    """Of users that no settings list."""
+    """The passwords of a controller: its settings list all users."""
 
     def __init__(self) -> None:
         self._secret = os.urandom(32)
@@ -43,6 +43,9 @@ class NoPasswords(Passwords):
 
     def credential(self, mechanism: str, user: str) -> ScramCredential | None:
         return None
+
+    def any_of(self, user: str) -> tuple[str, ScramCredential]:
+        return MECHANISMS[1], decoy(MECHANISMS[1], self._secret, user)
 
 
 class ControllerDoor:

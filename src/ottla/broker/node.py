@@ -134,7 +134,7 @@ class BrokerNode:
         self.quotas: QuotaManager | None = None
         """What clients have used, where something is limited."""
         self._count_use()
-        self.passwords = Passwords(cluster)
+        self.passwords = Passwords(cluster, directory.meta.directory_id.encode())
         self.tokens = DelegationTokens(config, cluster, clock)
         self.authentication: Authentication
         """Who clients are; set by whoever opens the listeners."""

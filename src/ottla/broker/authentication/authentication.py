@@ -31,6 +31,7 @@ from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ottla.protocol.sasl.conversation import SaslError
+from ottla.protocol.sasl.scram_credential import ScramCredential
 from ottla.protocol.sasl.server import Accepted, KnownUser, PasswordShown, ServerConversation, Step, TokenShown, Work
 from ottla.protocol.sentences import shown
 
@@ -153,6 +154,7 @@ class Authentication:
         if login is None or login.state is not LoginState.TALKING or login.talk is None:
             reply(LoginAnswer(ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake comes before SaslAuthenticate"))
             return
+        login.received_at = self._clock.monotonic()
         self._step(connection, login, login.talk, message, reply)
 
     def security_of(self, connection: Connection) -> ListenerSecurity:
@@ -204,7 +206,12 @@ class Authentication:
             credential = self._passwords.credential(mechanism, name)
             return None if credential is None else KnownUser(name, credential)
 
-        return ScramServerConversation(mechanism, find, nonce(), self._passwords.secret)
+        def make_decoy(name: str, by_token: bool) -> ScramCredential:
+            if by_token and self._tokens is not None:
+                return self._tokens.decoy(mechanism, name)
+            return self._passwords.decoy(mechanism, name)
+
+        return ScramServerConversation(mechanism, find, nonce(), b"", make_decoy)
 
     def _step(
         self, connection: Connection, login: Login, talk: ServerConversation, message: bytes, reply: Reply
@@ -247,17 +254,21 @@ class Authentication:
 
     def _check_password(self, connection: Connection, login: Login, step: PasswordShown, reply: Reply) -> None:
         listed = login.security.users.get(step.user)
-        if listed is not None or self._passwords.is_remembered(step.user, step.password):
-            right = listed is None or are_same(listed.encode(), step.password.encode())
-            self._judge(connection, login, step, right, reply)
+        if listed is None:
+            is_right = self._passwords.is_remembered(step.user, step.password)
+        else:
+            is_right = are_same(listed.encode(), step.password.encode())
+        if is_right:
+            self._judge(connection, login, step, is_right, reply)
             return
+        # The wrong password of a listed user and that of an unknown one are hashed too, so that refusals take the same time.
         mechanism, credential = self._passwords.any_of(step.user)
         outcome: list[bool] = []
         login.state = LoginState.CHECKING
 
         def done(error: BaseException | None) -> None:
             if login.state is LoginState.CHECKING and connection.login is login:
-                right = error is None and outcome == [True]
+                right = error is None and outcome == [True] and listed is None
                 if right:
                     self._passwords.remember(step.user, step.password, credential)
                 self._judge(connection, login, step, right, reply)
@@ -336,7 +347,8 @@ class Authentication:
         if login.deadline is None:  # it was logged in, and is no more
             login.deadline = self._clock.monotonic() + LOGIN_SECONDS
             self._unknown[connection.channel_id] = connection
-        self._timers.at(self._clock.monotonic() + delay, lambda: reply(answer))
+        # Counted from the message, so that the time for checking it cannot be seen.
+        self._timers.at(login.received_at + delay, lambda: reply(answer))
 
 
 def keys_of(listener: ListenerSecurity, clock: Clock, call_soon: Callable[[Callable[[], None]], None]) -> TokenKeys:

@@ -7,8 +7,11 @@ name and the HMAC for a password.
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
+
+from msgspec.structs import replace as replace_fields
 
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
@@ -18,7 +21,7 @@ from ottla.coordination.cluster.records import DelegationTokenRecord
 from ottla.digests import are_same, mac
 from ottla.errors import ErrorCode, KafkaError
 from ottla.kafka_id import new_id
-from ottla.protocol.sasl.scram_credential import ScramCredential, credential_of
+from ottla.protocol.sasl.scram_credential import ScramCredential, credential_of, decoy
 from ottla.protocol.sasl.server import KnownUser
 from ottla.protocol.schema import replace
 
@@ -55,6 +58,7 @@ class DelegationTokens:
         self._config = config
         self._cluster = cluster
         self._clock = clock
+        self._random = os.urandom(32)
         self._credentials: dict[tuple[str, str], ScramCredential] = {}
 
     def hmac_of(self, token_id: str) -> bytes:
@@ -120,6 +124,13 @@ class DelegationTokens:
             return None
         return KnownUser(token.owner.removeprefix(USER), credential, float(token.expiration_timestamp))
 
+    def decoy(self, mechanism: str, token_id: str) -> ScramCredential:
+        """Return the credential that is sent for an id without a token, with the salt that a token of that id would have."""
+        made = decoy(mechanism, self._random, token_id)
+        if self._config.delegation_token_secret_key is None:
+            return made
+        return replace_fields(made, salt=self._salt(self.hmac_of(token_id)))
+
     def sweep(self) -> None:
         """Clear away those that have ended."""
         now = self._clock.wall_ms()
@@ -152,12 +163,14 @@ class DelegationTokens:
     def _ask(self, event: Callable[[int], Any]) -> None:
         self._cluster.ask(event)
 
+    def _salt(self, proof: bytes) -> bytes:
+        return mac(proof, b"salt", "sha256")
+
     def _credential(self, mechanism: str, token_id: str) -> ScramCredential:
         found = self._credentials.get((mechanism, token_id))
         if found is None:
             proof = self.hmac_of(token_id)
-            salt = mac(proof, b"salt", "sha256")
-            found = credential_of(mechanism, base64.b64encode(proof).decode(), salt)
+            found = credential_of(mechanism, base64.b64encode(proof).decode(), self._salt(proof))
             if len(self._credentials) >= MOST_REMEMBERED:
                 self._credentials.clear()
             self._credentials[mechanism, token_id] = found

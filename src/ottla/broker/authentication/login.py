@@ -37,7 +37,7 @@ class LoginAnswer(NamedTuple):
 class Login:
     """A connection's, from its beginning; there is none any more once it may do everything for ever."""
 
-    __slots__ = ("deadline", "expires_at", "mechanism", "raw", "security", "state", "talk", "user")
+    __slots__ = ("deadline", "expires_at", "mechanism", "raw", "received_at", "security", "state", "talk", "user")
 
     def __init__(self, security: ListenerSecurity, deadline: float) -> None:
         self.security = security
@@ -50,5 +50,7 @@ class Login:
         """Whether its messages come bare, without a request around them: after a SaslHandshake v0."""
         self.user: str | None = None
         """Who it was the last time: who logs in again must be the same."""
+        self.received_at = 0.0
+        """When its last message came, by the monotonic clock."""
         self.expires_at: float | None = None
         """When it has to log in again, by the monotonic clock."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ottla.broker.authentication.decoys import Decoys
 from ottla.broker.machines.runtime import Runtime
 from ottla.coordination.cluster.events import ScramCredentialsRequested
 from ottla.coordination.cluster.metadata import ClusterMetadata
@@ -25,12 +26,11 @@ from ottla.protocol.sasl.scram_credential import (
     MECHANISMS,
     MOST_ITERATIONS,
     NUMBERS,
+    SALT_BYTES,
     ScramCredential,
-    decoy,
     is_password,
 )
 
-SALT_BYTES = 24
 SALTED_BYTES = {"SCRAM-SHA-256": 32, "SCRAM-SHA-512": 64}
 OPTIONS = ("name", "password", "iterations", "salt", "saltedpassword")
 MOST_REMEMBERED = 1000
@@ -55,8 +55,10 @@ class NewUser(NamedTuple):
 class Passwords:
     """What is kept of them."""
 
-    def __init__(self, cluster: Runtime[ClusterMetadata]) -> None:
+    def __init__(self, cluster: Runtime[ClusterMetadata], own_id: bytes) -> None:
+        """`own_id` is the broker's `directory.id`."""
         self._cluster = cluster
+        self._decoys = Decoys(cluster, own_id)
         self._secret = os.urandom(32)
         self._right: dict[tuple[str, bytes], ScramCredential] = {}
 
@@ -86,12 +88,17 @@ class Passwords:
                     raise ConfigError(f"add.scram: {result.error_message}")
 
     def any_of(self, user: str) -> tuple[str, ScramCredential]:
-        """A credential to check a password against that is shown in full; a decoy for a user who has none."""
+        """Return a credential against which a password in full is checked; a decoy for a name without a user."""
+        instead = self._decoys.make_any(user)  # always, since it takes time
         for mechanism in MECHANISMS.values():
             found = self.credential(mechanism, user)
             if found is not None:
                 return mechanism, found
-        return "SCRAM-SHA-256", decoy("SCRAM-SHA-256", self._secret, user)
+        return instead
+
+    def decoy(self, mechanism: str, user: str) -> ScramCredential:
+        """Return the credential that is sent to a client whose name has none."""
+        return self._decoys.make(mechanism, user)
 
     def is_remembered(self, user: str, password: str) -> bool:
         """Whether this password was right before and is still the user's: then it need not be hashed again."""
@@ -105,11 +112,6 @@ class Passwords:
 
     def _mark(self, password: str) -> bytes:
         return mac(self._secret, password.encode(), "sha256")
-
-    @property
-    def secret(self) -> bytes:
-        """What answers to unknown names are made of."""
-        return self._secret
 
 
 def check_password(mechanism: str, credential: ScramCredential, password: str) -> bool:

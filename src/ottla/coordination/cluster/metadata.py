@@ -130,6 +130,8 @@ class ClusterMetadata:
         """How much clients may use."""
         self.passwords: dict[tuple[str, int], UserScramCredentialRecord] = {}
         """What is kept of users' passwords, by name and mechanism."""
+        self.passwords_version = 0
+        """Grows whenever one of them changes; starts at 0 with the process."""
         self.tokens: dict[str, DelegationTokenRecord] = {}
         """Delegation tokens by their ids."""
         self.next_producer_id = 0
@@ -415,9 +417,11 @@ class ClusterMetadata:
 
     def _set_password(self, record: UserScramCredentialRecord) -> None:
         self.passwords[record.name, record.mechanism] = record
+        self.passwords_version += 1
 
     def _remove_password(self, record: RemoveUserScramCredentialRecord) -> None:
         self.passwords.pop((record.name, record.mechanism), None)
+        self.passwords_version += 1
 
     def _remove_token(self, record: RemoveDelegationTokenRecord) -> None:
         self.tokens.pop(record.token_id, None)

@@ -1,6 +1,6 @@
 """SCRAM seen from the server (RFC 5802, RFC 7677), in Kafka's form: no channel binding, no SASLprep.
 
-A name that nobody has is answered like any other, and refused when the proof is wrong, which it always is.
+A name without a user is answered like any other and refused when the proof is checked, which it cannot pass.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ottla.digests import are_same, hashed, mac
 from ottla.protocol.sasl.conversation import SaslError
 from ottla.protocol.sasl.scram import DIGESTS, decoded, read
 from ottla.protocol.sasl.scram_credential import ScramCredential, decoy
-from ottla.protocol.sasl.server import Accepted, FindUser, KnownUser, Step
+from ottla.protocol.sasl.server import Accepted, FindUser, KnownUser, MakeDecoy, Step
 
 FIRST = re.compile(r"(?P<binding>[yn]|p=[^,]*),(?:a=(?P<acts>[^,]*))?,(?P<bare>(?P<rest>.*))", re.DOTALL)
 NAME = re.compile(r"(?:[^=,\0]|=2C|=3D)+")
@@ -34,15 +34,21 @@ class ClientFirst(NamedTuple):
 class ScramServerConversation:
     """Two messages of the client's: who it is, and the proof."""
 
-    def __init__(self, mechanism: str, find: FindUser, nonce: str, secret: bytes) -> None:
-        """`nonce` is printable ASCII without a comma, from good chance; `secret` makes what unknown names are answered."""
+    def __init__(
+        self, mechanism: str, find: FindUser, nonce: str, secret: bytes, make_decoy: MakeDecoy | None = None
+    ) -> None:
+        """`nonce` is random printable ASCII without a comma. `make_decoy` makes the credential that is sent for an unknown name.
+
+        Without `make_decoy` it is made from `secret`, in the shape of the credentials that Ottla draws.
+        """
         self._mechanism = mechanism
         self._digest = DIGESTS[mechanism]
         self._find = find
         self._nonce = nonce
-        self._secret = secret
+        self._make_decoy = make_decoy or (lambda name, by_token: decoy(mechanism, secret, name))
         self._first: ClientFirst | None = None
         self._known: KnownUser | None = None
+        self._credential: ScramCredential
         self._answer = ""
 
     def next(self, message: bytes) -> Step:
@@ -54,7 +60,8 @@ class ScramServerConversation:
     def _begin(self, first: ClientFirst) -> bytes:
         self._first = first
         self._known = self._find(first.username, first.by_token)
-        credential = self._credential(first.username)
+        instead = self._make_decoy(first.username, first.by_token)  # always, since it takes time
+        credential = self._credential = instead if self._known is None else self._known.credential
         self._nonce = first.nonce + self._nonce
         salt = base64.b64encode(credential.salt).decode()
         self._answer = f"r={self._nonce},s={salt},i={credential.iterations}"
@@ -74,7 +81,7 @@ class ScramServerConversation:
         return self._accept(first, f"{first.bare},{self._answer},{said}".encode(), decoded("proof", proof))
 
     def _accept(self, first: ClientFirst, said: bytes, proof: bytes) -> Accepted:
-        credential = self._credential(first.username)
+        credential = self._credential
         signature = mac(credential.stored_key, said, self._digest)
         if len(proof) != len(signature):
             raise SaslError("the proof has the wrong length")
@@ -84,9 +91,6 @@ class ScramServerConversation:
             raise SaslError("the password is wrong, or there is no such user")
         own = base64.b64encode(mac(credential.server_key, said, self._digest))
         return Accepted(self._known.name, b"v=" + own, self._known.until_ms, first.by_token)
-
-    def _credential(self, username: str) -> ScramCredential:
-        return self._known.credential if self._known is not None else decoy(self._mechanism, self._secret, username)
 
 
 def read_message(message: bytes) -> str:

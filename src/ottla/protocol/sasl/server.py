@@ -64,6 +64,8 @@ class Work(Struct, frozen=True):
 
 FindUser = Callable[[str, bool], KnownUser | None]
 """By name, or with True by the id of a delegation token."""
+MakeDecoy = Callable[[str, bool], ScramCredential]
+"""Make the credential that is sent for an unknown name, or with True for an unknown id of a delegation token."""
 Step = bytes | Accepted | PasswordShown | TokenShown | Work
 
 

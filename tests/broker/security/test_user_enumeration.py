@@ -1,0 +1,212 @@
+"""A stranger cannot learn from logins which users there are."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ottla.broker.authentication.authentication import Authentication, Login
+from ottla.broker.authentication.decoys import Decoys
+from ottla.broker.embedded import Broker
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.node_records import RegisterBrokerRecord
+from ottla.coordination.cluster.records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.protocol.sasl.scram_credential import MECHANISMS, NUMBERS, ScramCredential, shape_of
+from tests.broker.wire import Wire
+
+BASE_36 = b"0123456789abcdefghijklmnopqrstuvwxyz"
+KINDS = {"ottla": 24, "librdkafka": 64, "kafka": 26}
+"""Salt lengths by the tool that drew the salt; Kafka's is text."""
+
+
+class Cluster:
+    """Metadata as `Decoys` reads it."""
+
+    def __init__(self) -> None:
+        self.machine = ClusterMetadata()
+
+    def add(self, name: str, mechanism: str = "SCRAM-SHA-256", *, size: int = 24, iterations: int = 4096) -> None:
+        salt = bytes(BASE_36[each % 36] for each in os.urandom(size)) if size == KINDS["kafka"] else os.urandom(size)
+        number = NUMBERS[mechanism]
+        self.machine.replay(UserScramCredentialRecord(name, number, salt, os.urandom(64), os.urandom(64), iterations))
+
+    def decoys(self, own_id: bytes = b"directory id") -> Decoys:
+        return Decoys(self, own_id)  # type: ignore[arg-type]
+
+
+def shapes(credentials: Mapping[str, ScramCredential]) -> dict[str, Any]:
+    return {name: (len(each.salt), each.iterations) for name, each in credentials.items()}
+
+
+NAMES = [f"name-{index}" for index in range(2000)]
+
+
+def test_unknown_names_have_the_shapes_that_users_have_in_the_same_proportion() -> None:
+    cluster = Cluster()
+    for index in range(400):
+        size, iterations = (26, 8192) if index % 4 == 0 else (24, 16_384)
+        cluster.add(f"user-{index}", size=size, iterations=iterations)
+    decoys = cluster.decoys()
+    made = [decoys.make("SCRAM-SHA-256", name) for name in NAMES]
+    seen = Counter((len(each.salt), each.iterations) for each in made)
+    assert seen.keys() == {(26, 8192), (24, 16_384)}
+    assert 0.15 < seen[26, 8192] / len(NAMES) < 0.35
+
+
+def test_a_salt_that_kafkas_tools_wrote_as_text_is_text_for_unknown_names_too() -> None:
+    cluster = Cluster()
+    cluster.add("alice", size=KINDS["kafka"], iterations=8192)
+    found = cluster.machine.passwords["alice", 1]
+    decoys = cluster.decoys()
+    salts = {decoys.make("SCRAM-SHA-256", name).salt for name in NAMES}
+    assert len(salts) == len(NAMES)
+    assert {shape_of(salt, 8192) for salt in salts} == {shape_of(found.salt, 8192)}
+    letters = Counter(letter for salt in salts for letter in salt[1:])
+    assert set(letters) == set(BASE_36)
+    assert max(letters.values()) < 1.2 * min(letters.values())
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS.values())
+def test_an_unknown_name_is_answered_the_same_by_each_broker_and_after_a_restart(mechanism: str) -> None:
+    cluster = Cluster()
+    for index in range(10):
+        cluster.add(f"user-{index}", mechanism, size=24 + index, iterations=4096 + index)
+    one, other = cluster.decoys(), cluster.decoys()
+    assert all(one.make(mechanism, name) == other.make(mechanism, name) for name in NAMES[:100])
+    assert one.make(mechanism, "x").salt != cluster.decoys(b"another").make(mechanism, "x").salt
+    assert one.make(mechanism, "x").salt != one.make(mechanism, "y").salt
+
+
+def test_brokers_of_one_cluster_answer_an_unknown_name_alike() -> None:
+    cluster = Cluster()
+    for broker in (2, 1):
+        record = RegisterBrokerRecord(broker, log_dirs=[uuid.UUID(int=broker)])
+        cluster.machine.replay(record)
+    one, other = cluster.decoys(b"directory 1"), cluster.decoys(b"directory 2")
+    assert one.make("SCRAM-SHA-256", "x") == other.make("SCRAM-SHA-256", "x")
+
+
+def test_a_change_of_one_user_changes_what_few_unknown_names_are_answered() -> None:
+    cluster = Cluster()
+    for index in range(100):
+        cluster.add(f"user-{index}", size=24 + index % 10)
+    decoys = cluster.decoys()
+    before = {name: decoys.make("SCRAM-SHA-256", name) for name in NAMES}
+    cluster.add("user-7", size=90)
+    cluster.machine.replay(RemoveUserScramCredentialRecord("user-8", 1))
+    cluster.add("one more", size=91)
+    after = {name: decoys.make("SCRAM-SHA-256", name) for name in NAMES}
+    changed = sum(before[name] != after[name] for name in NAMES)
+    assert 0 < changed < len(NAMES) / 5
+
+
+def test_a_name_that_only_the_other_mechanism_knows_is_answered_like_an_unknown_one() -> None:
+    cluster = Cluster()
+    cluster.add("bob", "SCRAM-SHA-512", size=64, iterations=9000)
+    decoys = cluster.decoys()
+    assert shapes({"bob": decoys.make("SCRAM-SHA-256", "bob")}) == {"bob": (24, 4096)}
+    assert shapes({"alice": decoys.make("SCRAM-SHA-512", "alice")}) == {"alice": (64, 9000)}
+
+
+def test_a_password_in_full_of_an_unknown_name_is_checked_as_long_as_a_users() -> None:
+    cluster = Cluster()
+    cluster.add("alice", "SCRAM-SHA-512", iterations=16_384)
+    mechanism, credential = cluster.decoys().make_any("nobody")
+    assert (mechanism, credential.iterations) == ("SCRAM-SHA-512", 16_384)
+
+
+SALT = base64.b64encode(bytes(range(100, 124))).decode()
+"""A fixed one, so that the places of users are the same each time."""
+USERS = "\n".join(
+    (
+        f'SCRAM-SHA-256=[name=alice,password=a,iterations=16384,salt="{SALT}"]',
+        f'SCRAM-SHA-512=[name=bob,password=b,iterations=8192,salt="{SALT}"]',
+        f'SCRAM-SHA-256=[name=carol,password=c,iterations=4096,salt="{SALT}"]',
+    )
+)
+LISTED = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_dora="d";'
+
+
+def start(**more: Any) -> Broker:
+    return Broker(
+        listen="SASL_PLAINTEXT://127.0.0.1:0",
+        sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        add_scram=USERS,
+        **{"listener.name.sasl_plaintext.plain.sasl.jaas.config": LISTED},
+        **more,
+    )
+
+
+def first_answer(broker: Broker, mechanism: str, name: str) -> tuple[int, int]:
+    """Length of the salt, and iterations."""
+    with Wire(broker.bootstrap_servers) as wire:
+        assert wire.ask(SaslHandshakeRequest(mechanism), 1).error_code == 0
+        answer = wire.ask(SaslAuthenticateRequest(f"n,,n={name},r=x".encode()), 2)
+    assert answer.error_code == 0
+    _, salt, iterations = bytes(answer.auth_bytes).decode().split(",")
+    return len(base64.b64decode(salt[2:])), int(iterations[2:])
+
+
+def test_a_broker_answers_unknown_names_with_the_shapes_of_its_users() -> None:
+    with start() as broker:
+        assert first_answer(broker, "SCRAM-SHA-256", "alice") == (24, 16_384)
+        strangers = {first_answer(broker, "SCRAM-SHA-256", name) for name in NAMES[:60]}
+        assert strangers == {(24, 16_384), (24, 4096)}
+        assert {first_answer(broker, "SCRAM-SHA-512", name) for name in NAMES[:5]} == {(24, 8192)}
+
+
+def refuse(broker: Broker, name: str) -> float:
+    with Wire(broker.bootstrap_servers) as wire:
+        assert wire.ask(SaslHandshakeRequest("PLAIN"), 1).error_code == 0
+        begin = time.perf_counter()
+        answer = wire.ask(SaslAuthenticateRequest(f"\0{name}\0wrong".encode()), 2)
+        took = time.perf_counter() - begin
+    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    return took
+
+
+def test_a_wrong_password_is_hashed_whether_the_user_is_listed_or_known_or_neither(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checked: list[str] = []
+    from ottla.broker.authentication import authentication
+
+    real = authentication.check_password
+
+    def check(mechanism: str, credential: ScramCredential, password: str) -> bool:
+        checked.append(password)
+        return real(mechanism, credential, password)
+
+    monkeypatch.setattr(authentication, "check_password", check)
+    with start(connection_failed_authentication_delay_ms=0) as broker:
+        for name in ("alice", "bob", "carol", "dora", "nobody"):
+            refuse(broker, name)
+    assert checked == ["wrong"] * 5
+
+
+def test_a_refusal_comes_one_delay_after_the_message_however_long_the_check_took() -> None:
+    due: list[float] = []
+
+    class Timers:
+        def at(self, when: float, then: object) -> None:
+            due.append(when)
+
+    with start() as broker:
+        assert broker.server is not None
+        authentication: Authentication = broker.server.node.authentication
+        authentication._timers = Timers()  # type: ignore[assignment]
+        connection = type("Connection", (), {"listener": "SASL_PLAINTEXT", "channel_id": 1, "login": None})()
+        login = Login(authentication._listeners["SASL_PLAINTEXT"], 0.0)
+        login.received_at = 5.0
+        authentication._refuse(connection, login, "wrong", lambda answer: None)
+    assert due == [5.1]
