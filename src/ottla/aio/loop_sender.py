@@ -10,10 +10,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from typing import TypeVar
+from weakref import WeakMethod
 
 from ottla.aio.drive import drive
 from ottla.aio.waiters import Waiters
 from ottla.client.exits import EXITS
+from ottla.client.future import THREAD, raise_exit
 from ottla.client.producer.sender import EXIT_TIMEOUT, Sender
 from ottla.client.steps import Steps
 from ottla.errors import IllegalStateError
@@ -46,6 +48,7 @@ class LoopSender(Sender):
         if self.loop is not None:
             raise IllegalStateError("this producer was begun in another event loop; make a new one in this one")
         self.loop = loop
+        THREAD.completes = (*THREAD.completes, WeakMethod(self.completes))
         self._fd = self._client.fileno()
         loop.add_reader(self._fd, self._turn)
 
@@ -101,6 +104,7 @@ class LoopSender(Sender):
             self.loop.remove_reader(self._fd)
         self._stop_timer()
         self._client.close()
+        THREAD.completes = tuple(each for each in THREAD.completes if each() not in (None, self.completes))
         self.waiters.resume()
 
     def _turn(self) -> None:
@@ -119,6 +123,7 @@ class LoopSender(Sender):
         self.waiters.resume()
         if span < FOREVER and self.loop is not None:
             self._timer = self.loop.call_later(span, self._turn)
+        raise_exit()
 
     def _work(self) -> float:
         """Returns the seconds after which to do so again, unless the descriptor or somebody asks for it before."""

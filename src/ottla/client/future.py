@@ -9,14 +9,29 @@ import logging
 import threading
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar, cast
+from weakref import WeakMethod
 
 from ottla.client.arguments import checked_timeout
-from ottla.errors import KafkaTimeoutError
+from ottla.errors import IllegalStateError, KafkaTimeoutError
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 GUARD = threading.Lock()
 """Guards the hand-over between completing and registering a callback, of all futures: it is held for an instant."""
+
+
+class ThreadRole(threading.local):
+    """The part that the current thread has in a client, in whose threads callbacks of users run too."""
+
+    is_client: bool = False
+    """True in a thread of a client's own: nothing that user code raises may end it."""
+    completes: tuple[WeakMethod[Callable[[object], bool]], ...] = ()
+    """Of each client that this thread works for, a test for a future that only this thread will complete."""
+    exit_error: BaseException | None = None
+    """SystemExit or the like that a callback has raised in a thread of the user's; raised by `raise_exit`."""
+
+
+THREAD = ThreadRole()
 
 
 class Future(Generic[T]):
@@ -74,7 +89,8 @@ class Future(Generic[T]):
             self._value, self._error, self._done = value, error, True
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
-            run_callback(callback, self)
+            notify(callback, self)
+        raise_exit()
 
     def __await__(self) -> Generator[Any, None, T]:
         return awaited(self)
@@ -88,9 +104,43 @@ def run_callback(callback: Callable[..., Any], *arguments: Any) -> None:
         LOG.exception("a callback raised an error; the record or request itself is not affected")
 
 
+def notify(callback: Callable[..., Any], *arguments: Any) -> None:
+    """Call a user's callback among others that must be called too: whatever it raises is logged."""
+    try:
+        callback(*arguments)
+    except BaseException as error:
+        survive(error)
+
+
+def survive(error: BaseException) -> None:
+    """Log what a callback has raised. SystemExit and its kind in a thread of the user's is kept for `raise_exit`."""
+    LOG.error("a callback raised an error; the record or request itself is not affected", exc_info=error)
+    if not isinstance(error, Exception) and not THREAD.is_client and THREAD.exit_error is None:
+        THREAD.exit_error = error
+
+
+def raise_exit() -> None:
+    """Raise what a callback has raised to end the program, once the client's own work is done."""
+    error = THREAD.exit_error
+    if error is not None:
+        THREAD.exit_error = None
+        raise error
+
+
+def refuse_waiting(future: object) -> None:
+    """Raise IllegalStateError where the thread that waits is the one that would complete the future."""
+    if any(completes(future) for each in THREAD.completes if (completes := each()) is not None):
+        raise IllegalStateError(
+            "waiting for this future here would wait for ever: the thread that runs this code is the one that completes "
+            "it; use add_done_callback(), await it in asyncio, or wait in another thread"
+        )
+
+
 def wait_for(future: Any, timeout: float | None) -> None:
     """Block until `future` is done; KafkaTimeoutError when that takes longer than `timeout` seconds."""
     span = -1 if timeout is None else checked_timeout(timeout)
+    if span and THREAD.completes:
+        refuse_waiting(future)
     gate = threading.Lock()
     gate.acquire()
     future.add_done_callback(lambda _: gate.release())

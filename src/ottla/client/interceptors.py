@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from inspect import iscoroutinefunction
 from typing import Any
 
+from ottla.client.future import THREAD
 from ottla.errors import ConfigError
 
 LOG = logging.getLogger(__name__)
@@ -39,7 +40,9 @@ class Interceptors:
             return None
         try:
             return method(*arguments)
-        except Exception:
+        except BaseException as error:
+            if not isinstance(error, Exception) and not THREAD.is_client:
+                raise
             LOG.exception("the interceptor %r failed in %s; %s", interceptor, name, self._spared)
             return None
 

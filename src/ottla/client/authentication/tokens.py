@@ -97,7 +97,9 @@ class TokenKeeper:
             token = self._fetched()
         except TokenError as told:
             error = told
-        except Exception as told:  # the user's own function may raise anything
+        except (
+            BaseException
+        ) as told:  # the user's own function may raise anything, and its error is raised in the login
             error = TokenError(f"the token provider failed: {type(told).__name__}: {told}")
         now = self._clock.monotonic()
         with self._lock:

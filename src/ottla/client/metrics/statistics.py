@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from ottla.client.future import THREAD
 from ottla.client.metrics.client_metrics import ClientMetrics
 from ottla.model import FOREVER
 
@@ -31,5 +32,7 @@ class Statistics:
         assert self._tell is not None, "it is never due"
         try:
             self._tell(take())
-        except Exception:
+        except BaseException as error:
+            if not isinstance(error, Exception) and not THREAD.is_client:
+                raise
             LOG.exception("on.statistics failed with %r; it is called again after the interval", self._tell)

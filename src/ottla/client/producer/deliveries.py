@@ -6,13 +6,12 @@ the record itself, and be looked at by every run of the garbage collector.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
+from ottla.client.future import survive
 from ottla.model import RecordMetadata
 from ottla.records import raw
 
-LOG = logging.getLogger(__name__)
 OnDelivery = Callable[[RecordMetadata | None, Exception | None], None]
 FIRST_COUNT = 16
 FACTS = 4
@@ -57,8 +56,8 @@ class Deliveries:
             metadata = new_metadata(topic, partition, offset, timestamp, self.facts[at + 2], self.facts[at + 3])
             try:
                 self.callbacks[number](metadata, None)
-            except Exception:
-                complain()
+            except BaseException as raised:
+                survive(raised)
 
     def fail(self, error_of: Callable[[int], Exception | None]) -> None:
         """None was written; `error_of` an index is what to tell."""
@@ -66,8 +65,8 @@ class Deliveries:
             error = error_of(self.facts[FACTS * number])
             try:
                 self.callbacks[number](None, error)
-            except Exception:
-                complain()
+            except BaseException as raised:
+                survive(raised)
 
     def hand_over(self, part_of: Callable[[int], tuple[Deliveries, int]]) -> None:
         """The batch was split: each callback goes where its record went, the new list and the index there."""
@@ -87,8 +86,3 @@ def new_metadata(
 def room_for(count: int) -> memoryview:
     """Memory for the facts of so many records."""
     return memoryview(raw.allocate(FACTS * NUMBER_BYTES * count)).cast("q")
-
-
-def complain() -> None:
-    """Log what a callback raised; nobody is there to catch it."""
-    LOG.exception("a callback raised an error; the record itself is not affected")

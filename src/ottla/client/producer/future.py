@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import Any
 
@@ -61,6 +61,11 @@ class RecordFuture:
         if error is not None:
             result.seen = True
         return error
+
+    def is_of(self, results: Iterable[object]) -> bool:
+        """True if the record's batch is one of these."""
+        part = self._result.of(self._index)[0]
+        return any(part is result for result in results)
 
     def add_done_callback(self, callback: Callable[[RecordFuture], None]) -> None:
         """Call `callback(future)` on the sender's thread; at once when there is an outcome already."""

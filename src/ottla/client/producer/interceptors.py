@@ -48,9 +48,11 @@ class ProducerInterceptors:
         self, on_delivery: OnDelivery | None, metadata: RecordMetadata | None, error: Exception | None
     ) -> None:
         """A record has its outcome."""
-        self._all.tell("on_acknowledgement", metadata, error)
-        if on_delivery is not None:
-            on_delivery(metadata, error)
+        try:
+            self._all.tell("on_acknowledgement", metadata, error)
+        finally:
+            if on_delivery is not None:
+                on_delivery(metadata, error)
 
     def close(self) -> None:
         self._all.tell("close")

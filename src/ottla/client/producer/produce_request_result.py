@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.future import GUARD, run_callback
+from ottla.client.future import GUARD, notify, run_callback
 from ottla.client.producer.deliveries import Deliveries, OnDelivery, new_metadata
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import RecordMetadata
@@ -111,7 +111,7 @@ class ProduceRequestResult:
         elif deliveries is not None:
             deliveries.fail(self.error_of)
         for _, future, callback in watchers:
-            run_callback(callback, future)
+            notify(callback, future)
         return True
 
     def split(self, parts: list[tuple[int, ProduceRequestResult]]) -> None:

@@ -21,15 +21,18 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
+from weakref import WeakMethod
 
 from ottla.client.client_request import ClientRequest
 from ottla.client.client_response import ClientResponse
 from ottla.client.cluster import TopicInfo
 from ottla.client.exits import EXITS
+from ottla.client.future import THREAD
 from ottla.client.metrics.producer_sensors import ProducerSensors
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig
+from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.in_flight_batches import Departure, InFlightBatches
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.record_accumulator import RecordAccumulator
@@ -102,12 +105,23 @@ class Sender:
         self.thread.start()
 
     def run(self, steps: Steps[T]) -> T:
-        """Do what waits for this to send or to learn something, for a caller that blocks."""
+        """Do what waits for this to send or to learn something, for a caller that blocks.
+
+        IllegalStateError where a callback of this thread calls and would have to wait: for what only this thread does.
+        """
+        if self.is_this_thread():
+            return run_without_waiting(steps)
         return self._turns.run(steps)
 
     def is_this_thread(self) -> bool:
         """Whether the caller is called back from here, and would wait for itself."""
         return threading.current_thread() is self.thread
+
+    def completes(self, future: object) -> bool:
+        """True for the future of a record that only this sender will complete."""
+        return isinstance(future, RecordFuture) and future.is_of(
+            batch.result for batch in self._accumulator.incomplete()
+        )
 
     def in_flight_requests(self) -> list[ClientRequest]:
         """What brokers have not answered yet; RuntimeError as above."""
@@ -183,6 +197,7 @@ class Sender:
         self.close(EXIT_TIMEOUT)
 
     def _run(self) -> None:
+        THREAD.is_client, THREAD.completes = True, (WeakMethod(self.completes),)
         while not self._closing:
             self._run_once_safely()
         while not self._forced and self._accumulator.incomplete():
@@ -208,7 +223,7 @@ class Sender:
     def _run_once_safely(self) -> None:
         try:
             self.run_once()
-        except Exception:
+        except BaseException:
             LOG.exception("[%s] the sender stumbled; it goes on", self._name)
             self._pause.wait(self._config.retry_backoff_ms / 1000)  # what went wrong once may go wrong every time
         self._turns.end()
@@ -332,3 +347,18 @@ class Sender:
             return
         for batch in batches:
             self.batches.complete(batch, outcome, now)
+
+
+def run_without_waiting(steps: Steps[T]) -> T:
+    """Run steps in the sender's own thread; IllegalStateError where they would wait."""
+    try:
+        while next(steps) <= 0:
+            pass
+    except StopIteration as done:
+        outcome: T = done.value
+        return outcome
+    steps.close()
+    raise IllegalStateError(
+        "this call would wait inside a callback for the producer's own thread, which runs the callback; make it in "
+        "another thread (a queue or a concurrent.futures.ThreadPoolExecutor passes it on)"
+    )

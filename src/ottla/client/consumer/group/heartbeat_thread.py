@@ -20,7 +20,7 @@ from ottla.client.consumer.coordinator.finder import CoordinatorFinder
 from ottla.client.consumer.group import requests
 from ottla.client.consumer.group.events import outcome, sending
 from ottla.client.consumer.group.membership.step import Assign, Disconnect, End, Find, Send, Step, Wait
-from ottla.client.future import Future
+from ottla.client.future import THREAD, Future
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.protocol.messages.join_group import JoinGroupResponse
 from ottla.protocol.messages.leave_group import LeaveGroupRequest
@@ -85,6 +85,7 @@ class HeartbeatThread:
         return self._thread
 
     def _run(self) -> None:
+        THREAD.is_client = True
         try:
             while self.turn():
                 pass
@@ -100,8 +101,8 @@ class HeartbeatThread:
             return False
         try:
             self._do(step)
-        except Exception as error:
-            self._survive(error)
+        except BaseException as error:
+            self._survive(as_exception(error))
         return True
 
     def wakeup(self) -> None:
@@ -176,9 +177,9 @@ class HeartbeatThread:
         assert self._lead is not None
         try:
             assignments, counts = self._lead(answer)
-        except Exception as error:
+        except BaseException as error:
             self._log.exception("assigning partitions failed")
-            self._tell_user(error)
+            self._tell_user(as_exception(error))
             return
         with self._lock:
             self._membership.share(answer, assignments, counts)
@@ -216,3 +217,12 @@ class HeartbeatThread:
             news = self._membership.take_news()
         for level, text in news:
             self._log.log(level, "%s", text)
+
+
+def as_exception(error: BaseException) -> Exception:
+    """Return an error that `poll` may raise: SystemExit and its kind were meant for this thread, not for the user's."""
+    if isinstance(error, Exception):
+        return error
+    failure = RuntimeError(f"{type(error).__name__} was raised in the heartbeat thread: {error}")
+    failure.__cause__ = error
+    return failure
