@@ -143,3 +143,45 @@ def test_nothing_is_asked_of_a_topic_to_which_the_client_may_not_write(broker: S
 def test_a_batch_of_no_transaction_is_not_asked_about(broker: Standing) -> None:
     assert broker.produce(of(produced(PRODUCER, 0, timestamp=wall_ms()))) == [0]
     assert not broker.story.way.asked
+
+
+@pytest.mark.parametrize("version", [VERIFIES, ADDS])
+@pytest.mark.parametrize(
+    "refusal", [ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+)
+def test_batches_in_flight_behind_a_refused_one_are_appended_after_it(
+    broker: Standing, version: int, refusal: ErrorCode
+) -> None:
+    assert broker.produce(of(batch(0)), version) is None
+    broker.story.way.answer(refusal)
+    for sequence in (1, 2):
+        assert broker.produce(of(batch(sequence)), version) is None
+        broker.story.way.answer()
+        assert broker.codes == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
+    assert broker.end_of(FIRST) == 0
+    assert broker.produce(of(batch(0)), version) is None
+    broker.story.way.answer()
+    assert broker.codes == [0]
+    assert [broker.produce(of(batch(each)), version) for each in (1, 2)] == [[0], [0]]
+    assert broker.end_of(FIRST) == 3
+
+
+@pytest.mark.parametrize("version", [VERIFIES, ADDS])
+def test_batches_behind_one_that_no_coordinator_could_verify_are_appended_after_it(version: int) -> None:
+    broker = Standing(-1)
+    assert broker.produce(of(batch(0)), version) == [ErrorCode.NOT_ENOUGH_REPLICAS]
+    broker.story.coordinator = OTHER
+    assert broker.produce(of(batch(1)), version) is None
+    broker.story.way.answer()
+    assert broker.codes == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
+    broker.end()
+
+
+def test_a_transaction_of_version_2_begins_at_sequence_0(broker: Standing) -> None:
+    """Also where another leader refused the batches before it, so that this one remembers none."""
+    assert broker.produce(of(batch(5)), ADDS) is None
+    broker.story.way.answer()
+    assert broker.codes == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
+    assert broker.produce(of(batch(5)), VERIFIES) is None
+    broker.story.way.answer()
+    assert broker.codes == [0], "sequences of older clients go on from transaction to transaction"

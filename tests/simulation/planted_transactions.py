@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from ottla.broker import transactional_write
+from ottla.broker.partitions.refused_sequences import RefusedSequences
 from ottla.coordination.transactions.events import Answer
 from ottla.coordination.transactions.transaction import V2
 from tests.simulation.transaction_broker import TransactionBroker
@@ -25,5 +27,20 @@ def keeps_the_epoch_at_the_end(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TransactionBroker, "end", end_and_keep)
 
 
-PLANTED: dict[Plant, int] = {keeps_the_epoch_at_the_end: 0}
+def forgets_which_batches_it_refused(patch: pytest.MonkeyPatch) -> None:
+    """Batches in flight behind a refused one are appended, and the refused one can never be (the gap that KIP-890 left open)."""
+    patch.setattr(RefusedSequences, "note_header", lambda *_: None)
+    patch.setattr(transactional_write, "ensure_begins_at_zero", lambda *_: None)
+
+
+def forgets_which_batches_of_older_clients_it_refused(patch: pytest.MonkeyPatch) -> None:
+    """The same where sequences go on from transaction to transaction, so that the first may be any."""
+    patch.setattr(RefusedSequences, "note_header", lambda *_: None)
+
+
+PLANTED: dict[Plant, int] = {
+    keeps_the_epoch_at_the_end: 1,
+    forgets_which_batches_it_refused: 3,
+    forgets_which_batches_of_older_clients_it_refused: 12,
+}
 """And a seed at which it was found, to be tried first."""

@@ -6,9 +6,12 @@ anything it has written, and come back with what it wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ottla.broker import transactional_write
+from ottla.broker.partitions.refused_sequences import RefusedSequences, is_sent_again
 from ottla.coordination.transactions.events import (
     Answer,
     EndRequested,
@@ -33,6 +36,9 @@ from tests.simulation.world import World
 TIMEOUT_MS = 20_000
 EXPIRATION_MS = 200_000
 RETRY_SECONDS = 0.2
+HESITATIONS = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_COORDINATOR, ErrorCode.NETWORK_EXCEPTION
+"""The last for a coordinator that does not answer."""
+TOPIC_ID = uuid.UUID(int=1)
 
 
 class Crashed(Exception):
@@ -54,13 +60,9 @@ class SimulatedPartition:
         self.log: list[Stored] = []
         self.state = ProducerState()
 
-    def append(
-        self, producer_id: int, epoch: int, sequence: int, marker: EndMarker | None, whose: Any, version: int = 0
-    ) -> None:
+    def append(self, header: BatchHeader, marker: EndMarker | None, whose: Any, version: int = 0) -> None:
         """Check, append, account for; KafkaError where it is refused. A batch that is there already is not appended."""
-        kind = TRANSACTIONAL | (CONTROL if marker else 0)
-        offset = len(self.log)
-        header = BatchHeader(offset, 100, 0, 2, 0, kind, 0, 0, 0, producer_id, epoch, sequence, 1)
+        header = header._replace(base_offset=len(self.log))
         origin = Origin.COORDINATOR if marker else Origin.CLIENT
         if self.state.check([header], origin, [marker], version) is None:
             self.log.append(Stored(header, marker, whose))
@@ -75,13 +77,21 @@ class SimulatedPartition:
         self.state.check_invariants()
 
 
+def header_of(producer_id: int, epoch: int, sequence: int, kind: int = TRANSACTIONAL) -> BatchHeader:
+    """Return the header of a batch of one record."""
+    return BatchHeader(0, 100, 0, 2, 0, kind, 0, 0, 0, producer_id, epoch, sequence, 1)
+
+
 class TransactionBroker:
     """The coordinator of all transactional ids, and the partitions they write to."""
 
-    def __init__(self, world: World, crashes: float, refusals: float) -> None:
+    def __init__(self, world: World, crashes: float, refusals: float, hesitations: float) -> None:
         self.world = world
         self.crashes = crashes
         self.refusals = refusals
+        self.hesitations = hesitations
+        """The probability that the coordinator cannot say whether a partition is in a transaction."""
+        self.refused = RefusedSequences()
         self.down = False
         self.log: list[tuple[bytes, bytes | None]] = []
         self.machine = Transactions(self.world.now)
@@ -128,17 +138,36 @@ class TransactionBroker:
         """Produce: an error code."""
         partition = self.partitions[place]
         entry = partition.state.entries.get(producer_id)
+        header = header_of(producer_id, epoch, sequence)
         code = 0
         if entry is None or entry.transaction_start < 0 or entry.epoch != epoch:
             code = self._verified(name, producer_id, epoch, place, version)
         if not code:
             try:
-                partition.append(producer_id, epoch, sequence, None, whose)
+                if version >= V2:
+                    transactional_write.ensure_begins_at_zero(entry, header)
+                self.refused.ensure_header(place, TOPIC_ID, header, entry, self.world.now)
+                partition.append(header, None, whose)
                 self._maybe_crash()
             except KafkaError as error:
                 code = error.code
+        if is_sent_again(header, code):
+            self.refused.note_header((place.topic, place.partition, producer_id), header, self.world.now)
         self.world.say(name, f"writes {whose} as {producer_id}/{epoch}:{sequence} to {place}: {code}")
         return code
+
+    def write_pipelined(
+        self,
+        name: str,
+        producer_id: int,
+        epoch: int,
+        sequences: Sequence[int],
+        place: TopicPartition,
+        whose: Any,
+        version: int,
+    ) -> list[int]:
+        """Produce requests that are on their way together over one connection: the error code of each."""
+        return [self.write(name, producer_id, epoch, each, place, whose, version) for each in sequences]
 
     def end(self, name: str, producer_id: int, epoch: int, commit: bool, version: int) -> Answer:
         """EndTxn."""
@@ -160,6 +189,8 @@ class TransactionBroker:
     # How it does that.
 
     def _verified(self, name: str, producer_id: int, epoch: int, place: TopicPartition, version: int) -> int:
+        if self.world.likely(self.hesitations):
+            return transactional_write.code_of_verdict(self.world.chance.choice(HESITATIONS))
         if version >= V2:
             return self.add(name, producer_id, epoch, frozenset({place}), version)
         error = self.machine.error_in(name, producer_id, epoch)
@@ -210,9 +241,8 @@ class TransactionBroker:
             return False
         kind = ControlType.COMMIT if transaction.state == TransactionState.PREPARE_COMMIT else ControlType.ABORT
         try:
-            self.partitions[place].append(
-                transaction.producer_id, transaction.producer_epoch, -1, EndMarker(kind, 0), None, transaction.version
-            )
+            header = header_of(transaction.producer_id, transaction.producer_epoch, -1, TRANSACTIONAL | CONTROL)
+            self.partitions[place].append(header, EndMarker(kind, 0), None, transaction.version)
         except KafkaError as error:
             self.world.say("broker", f"marker for {transaction.transactional_id} refused by {place}: {error}")
             return False
@@ -235,6 +265,7 @@ class TransactionBroker:
 
     def _come_back(self) -> None:
         self.down = self._retrying = False
+        self.refused = RefusedSequences()
         self.machine = Transactions(self.world.now)
         for key, value in self.log:
             record = decode_record(key, value)

@@ -14,11 +14,13 @@ from ottla.coordination.transactions.records import TransactionRecord, encode_re
 from ottla.coordination.transactions.transaction import EXHAUSTED, V2, Transaction
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
+from ottla.records.batch import BatchHeader
 from ottla.records.control import ControlType
 from tests.simulation.transaction_broker import TIMEOUT_MS, TransactionBroker
 from tests.simulation.world import World
 
-RETRIED = (ErrorCode.CONCURRENT_TRANSACTIONS,)
+RETRIED = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS
+MOST_IN_FLIGHT = 5
 PATIENCE = 120.0
 
 
@@ -114,17 +116,35 @@ class Producer:
                 code = yield from self._patiently(partial(broker.add, *about, frozenset({place}), self.version))
                 if code:
                     return None
-            sequence = self.sequences.get(place, 0)
-            code = yield from self._patiently(partial(broker.write, *about, sequence, place, whose, self.version))
+            count = chance.choice((1, 1, chance.randint(2, MOST_IN_FLIGHT)))
+            code = yield from self._pipeline(place, whose, count)
             if code == ErrorCode.TRANSACTION_ABORTABLE:
                 return False
             if code:
                 return None
-            self.sequences[place] = sequence + 1
-            self.history.written.setdefault(whose, []).append(place)
+            self.sequences[place] = self.sequences.get(place, 0) + count
+            self.history.written.setdefault(whose, []).extend([place] * count)
             if not number and chance.random() < 0.05:
                 yield Pause(chance.choice((1.0, 25.0)))
         return True
+
+    def _pipeline(self, place: TopicPartition, whose: Whose, count: int) -> Generator[Request, Any, int]:
+        """Write batches that are in flight together, those that are refused again as Java's producer does; an error code."""
+        broker, first = self.history.broker, self.sequences.get(place, 0)
+        left = list(range(first, first + count))
+        while True:
+            about = (self.name, self.id, self.epoch, tuple(left), place, whose, self.version)
+            codes = dict(zip(left, (yield partial(broker.write_pipelined, *about)), strict=True))
+            assert codes[left[0]] != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, (
+                f"{whose} can never write sequence {left[0]} to {place}: those after it are there already"
+            )
+            left = [sequence for sequence, code in codes.items() if code]
+            for sequence in left:
+                if codes[sequence] not in (*RETRIED, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+                    return codes[sequence]
+            if not left:
+                return ErrorCode.NONE
+            yield Pause(0.1)
 
     def _patiently(self, request: Callable[[], Any]) -> Generator[Request, Any, Any]:
         """The answer, asked for again while the last transaction is being ended."""
@@ -175,7 +195,10 @@ class TransactionHistory:
         chance = world.chance
         self.losses = chance.choice((0.0, 0.05, 0.2))
         self.repeats = chance.choice((0.0, 0.0, 0.1))
-        self.broker = TransactionBroker(world, chance.choice((0.0, 0.01, 0.05)), chance.choice((0.0, 0.0, 0.2)))
+        crashes, refusals, hesitations = (
+            chance.choice(each) for each in ((0.0, 0.01, 0.05), (0.0, 0.0, 0.2), (0.0, 0.3))
+        )
+        self.broker = TransactionBroker(world, crashes, refusals, hesitations)
         self.version = chance.choice((0, V2))
         if self.version < V2:
             # All transactions of a producer have the same epoch: a late EndTxn would end the next one. What KIP-890 mends.
@@ -198,7 +221,7 @@ class TransactionHistory:
         while world.now < end:
             world.run_until(world.now + chance.expovariate(0.7))
             self._befall()
-        self.losses = self.repeats = self.broker.crashes = self.broker.refusals = 0.0
+        self.losses = self.repeats = self.broker.crashes = self.broker.refusals = self.broker.hesitations = 0.0
         for producer in self.producers:
             producer.alive = producer.alive and producer.frozen_until <= world.now
         deadline = world.now + PATIENCE
@@ -247,7 +270,10 @@ class TransactionHistory:
         visible: dict[Whose, list[TopicPartition]] = {}
         for place, log in self.broker.partitions.items():
             open_: dict[int, list[Whose]] = {}
+            next_sequences: dict[tuple[int, int], int] = {}
             for stored in log.log:
+                if stored.marker is None:
+                    self._check_sequence(place, stored.header, next_sequences)
                 own = open_.setdefault(stored.header.producer_id, [])
                 if stored.marker is None:
                     assert not own or own[0] == stored.whose, (
@@ -263,6 +289,14 @@ class TransactionHistory:
                 own.clear()
         self._check_outcomes(outcomes)
         return visible
+
+    def _check_sequence(
+        self, place: TopicPartition, header: BatchHeader, next_sequences: dict[tuple[int, int], int]
+    ) -> None:
+        producer = header.producer_id, header.producer_epoch
+        expected = next_sequences.get(producer, 0)
+        assert header.base_sequence == expected, f"{producer}: {header.base_sequence}, not {expected}, is in {place}"
+        next_sequences[producer] = expected + 1
 
     def _check_outcomes(self, outcomes: dict[Whose, set[bool]]) -> None:
         for whose, ends in outcomes.items():

@@ -34,6 +34,7 @@ from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.leadership import lead
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
+from ottla.broker.partitions.refused_sequences import RefusedSequences
 from ottla.broker.partitions.relocations import Relocations
 from ottla.broker.quota_manager import ConnectionRates, QuotaManager
 from ottla.broker.replication.throttled_copies import LEADER, ThrottledCopies
@@ -110,6 +111,8 @@ class BrokerNode:
         self.partitions = Partitions(config, directory, clock, disk)
         self.cleaning = Cleaning(config, directory, disk, timers, clock)
         self.disk_watch = DiskWatch(directory, self.partitions, self.waiting, self.lost, timers, clock, disk)
+        self.refused_sequences = RefusedSequences()
+        """Refused batches that must be appended before those after them."""
         self.partitions.suspect = self.flusher.suspect = self.disk_watch.suspect
         self._disk = disk
         cluster = self._open_metadata()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.broker import plain_bytes
-from ottla.broker.handlers.produce import ProduceOutcome, response_of
+from ottla.broker.handlers.produce import ProduceOutcome, ensure_in_sequence, note_refusal, response_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.connection import Connection
@@ -168,6 +168,7 @@ class PlainProduce:
             except (KafkaError, CorruptRecordError) as error:
                 outcomes.append(error)
                 refused = True
+                note_refusal(node, partition.topic_id, partition.topic_partition.partition, records, error)
         return self.refusal(outcomes) if refused else [self.answer(outcomes)]
 
     def answer(self, outcomes: list[ProduceOutcome]) -> bytearray:
@@ -205,6 +206,8 @@ class PlainProduce:
 def append_to(node: BrokerNode, partition: Partition, records: memoryview, now_ms: int) -> Appended:
     """What `BrokerNode.append` does with what a client sends."""
     log = partition.log
+    if node.refused_sequences:
+        ensure_in_sequence(node, partition, records)
     try:
         appended = append(log, records, partition.leader_epoch, now_ms, CLIENT, 0)
     except KafkaError as error:

@@ -16,6 +16,7 @@ from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Buffer, TopicPartition
 from ottla.protocol.messages.produce import ProduceRequest
 from ottla.records.batch import FLAGS_POSITION, HEADER_BYTES, TRANSACTIONAL, BatchHeader, parse_header
+from ottla.storage.producers.producer_entry import ProducerEntry
 
 if TYPE_CHECKING:
     from ottla.broker.coordinators.elsewhere import Inquiry, Verdicts
@@ -115,6 +116,22 @@ def check(
     if code:
         known = known_code(code, version)
         raise error_for(known, f"transactional.id {transactional_id!r}: {TEXTS.get(known, 'try again')}")
+    if version >= ADDS_SINCE:
+        ensure_begins_at_zero(partition.log.producers.entries.get(header.producer_id), header)
+
+
+def ensure_begins_at_zero(entry: ProducerEntry | None, header: BatchHeader) -> None:
+    """Raise OUT_OF_ORDER_SEQUENCE_NUMBER for the first batch of a transaction of version 2 in a partition, if it is not at sequence 0.
+
+    Each transaction of that version has an epoch of its own, in which sequences begin at 0. A producer that is known here is
+    checked by the log.
+    """
+    if entry is None and header.base_sequence:
+        raise error_for(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"producer {header.producer_id}, epoch {header.producer_epoch}: sequence {header.base_sequence} came where a "
+            "transaction begins, which has to be sequence 0",
+        )
 
 
 def is_under_way(partition: Partition, header: BatchHeader) -> bool:

@@ -6,6 +6,7 @@ producer sends twice is kept once.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -202,6 +203,8 @@ def append_topic(
                 unflushed.append((partition, result))
         except (KafkaError, CorruptRecordError) as error:
             note_outcome(result, error)
+            if not is_refused:
+                note_refusal(node, data.topic_id if name is None else name, each.index, each.records, error)
         results.append(result)
     return TopicProduceResponse(data.name, data.topic_id, results)
 
@@ -279,9 +282,29 @@ def append(
                 "the batch is part of a transaction, and the request names no transactional.id",
             )
         transactional_write.check(node, partition, records, transactional_id, version, verdicts)
+    if node.refused_sequences:
+        ensure_in_sequence(node, partition, records)
     appended = node.append(partition, records)
     note_outcome(result, appended)
     return appended.last_offset
+
+
+def ensure_in_sequence(node: BrokerNode, partition: Partition, records: Buffer) -> None:
+    """Raise KafkaError(OUT_OF_ORDER_SEQUENCE_NUMBER) if an earlier batch was refused and has to come again first."""
+    place, entries = partition.topic_partition, partition.log.producers.entries
+    node.refused_sequences.ensure_lowest(place, partition.topic_id, records, entries, node.clock.monotonic())
+
+
+def note_refusal(
+    node: BrokerNode,
+    topic: str | uuid.UUID,
+    index: int,
+    records: Buffer | None,
+    error: KafkaError | CorruptRecordError,
+) -> None:
+    """Remember the sequence of a batch that was refused and that its client sends again."""
+    code = error.code if isinstance(error, KafkaError) else ErrorCode.CORRUPT_MESSAGE
+    node.refused_sequences.note(topic, index, records, code, node.clock.monotonic())
 
 
 def note_outcome(result: PartitionProduceResponse, outcome: ProduceOutcome) -> None:
