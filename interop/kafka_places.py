@@ -21,6 +21,19 @@ rootLogger.appenderRef.out.ref = OUT
 """
 
 
+def give_both_roles(place: Place, host: str) -> None:
+    """Make a controller a broker, too."""
+    place.settings |= {
+        "process.roles": "broker,controller",
+        "listeners": f"{place.settings['listeners']},PLAINTEXT://{host}:{BROKER_PORT}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "broker.heartbeat.interval.ms": "200",
+        "offsets.topic.num.partitions": "1",
+        "offsets.topic.replication.factor": "1",
+    }
+    place.write()
+
+
 class KafkaPlace(Place):
     """One of Apache Kafka's, with the same settings: a controller if nothing else is said."""
 
@@ -31,15 +44,7 @@ class KafkaPlace(Place):
 
     def is_broker_too(self, host: str) -> KafkaPlace:
         """Give it both roles."""
-        self.settings |= {
-            "process.roles": "broker,controller",
-            "listeners": f"{self.settings['listeners']},PLAINTEXT://{host}:{BROKER_PORT}",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "broker.heartbeat.interval.ms": "200",
-            "offsets.topic.num.partitions": "1",
-            "offsets.topic.replication.factor": "1",
-        }
-        self.write()
+        give_both_roles(self, host)
         return self
 
     def format_as(self, *how: str) -> None:

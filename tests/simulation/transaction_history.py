@@ -131,6 +131,7 @@ class Producer:
     def _pipeline(self, place: TopicPartition, whose: Whose, count: int) -> Generator[Request, Any, int]:
         """Write batches that are in flight together, those that are refused again as Java's producer does; an error code."""
         broker, first = self.history.broker, self.sequences.get(place, 0)
+        codes: dict[int, int]
         left = list(range(first, first + count))
         while True:
             about = (self.name, self.id, self.epoch, tuple(left), place, whose, self.version)
