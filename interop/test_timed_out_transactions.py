@@ -29,7 +29,7 @@ def sweeping_broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
     """The address of a broker that looks for timed out transactions several times a second."""
     if request.param == "ottla":
         directory: Path = tmp_path_factory.mktemp("ottla")
-        with Broker(directory, process=True, **{SWEEP.replace(".", "_"): 200}) as broker:
+        with Broker(directory, process=True, transaction_abort_timed_out_transaction_cleanup_interval_ms=200) as broker:
             yield broker.bootstrap_servers
     else:
         rival.fetch()

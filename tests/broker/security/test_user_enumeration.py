@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.authentication.authentication import Authentication, Login
+from ottla.broker.authentication import authentication as logins
+from ottla.broker.authentication.authentication import Authentication
 from ottla.broker.authentication.decoys import Decoys
+from ottla.broker.authentication.login import Login
+from ottla.broker.authentication.passwords import check_password
 from ottla.broker.embedded import Broker
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import RegisterBrokerRecord
@@ -138,13 +141,12 @@ LISTED = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_
 
 
 def start(**more: Any) -> Broker:
-    return Broker(
-        listen="SASL_PLAINTEXT://127.0.0.1:0",
-        sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-        add_scram=USERS,
-        **{"listener.name.sasl_plaintext.plain.sasl.jaas.config": LISTED},
-        **more,
-    )
+    settings: dict[str, Any] = {
+        "sasl_enabled_mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        "add_scram": USERS,
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": LISTED,
+    }
+    return Broker(listen="SASL_PLAINTEXT://127.0.0.1:0", **settings, **more)
 
 
 def first_answer(broker: Broker, mechanism: str, name: str) -> tuple[int, int]:
@@ -179,15 +181,12 @@ def test_a_wrong_password_is_hashed_whether_the_user_is_listed_or_known_or_neith
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     checked: list[str] = []
-    from ottla.broker.authentication import authentication
-
-    real = authentication.check_password
 
     def check(mechanism: str, credential: ScramCredential, password: str) -> bool:
         checked.append(password)
-        return real(mechanism, credential, password)
+        return check_password(mechanism, credential, password)
 
-    monkeypatch.setattr(authentication, "check_password", check)
+    monkeypatch.setattr(logins, "check_password", check)
     with start(connection_failed_authentication_delay_ms=0) as broker:
         for name in ("alice", "bob", "carol", "dora", "nobody"):
             refuse(broker, name)
