@@ -113,7 +113,11 @@ class SourceOptions:
     `_error`, what is wrong, null where nothing is, and `_raw`, the value as it came where something is wrong;
     DROPMALFORMED leaves it out; FAILFAST stops the query with its place."""
     keep_raw: bool = False
-    """Whether PERMISSIVE gives the value as it came of every record in `_raw`, and not only where something is wrong."""
+    """Whether PERMISSIVE gives the value as it came of every record in `_raw`, and not only where something is wrong, and the
+    key as it came in `_raw_key`."""
+    reject_empty: bool = False
+    """Whether a key or value that is not null but is decoded as null, such as JSON of no bytes, is a record that cannot be
+    decoded. Without it JSON is read as `from_json` reads it, and such a row looks like a tombstone."""
     time_zone: str = "UTC"
     """`timeZone`: the zone of times in JSON that name none."""
     infer_records: Positive = 1000

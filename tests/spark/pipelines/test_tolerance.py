@@ -72,3 +72,45 @@ def test_what_a_filter_leaves_out_is_no_dead_letter_and_text_is_put_aside_as_wel
     good = [json.loads(record.value) for record in committed(topics.servers, f"{topics.prefix}-out")]
     assert good == [{"a": 7, "b": "z"}]
     assert [one.value for one in committed(topics.servers, f"{topics.prefix}-dead")] == [b"x"]
+
+
+def test_only_null_is_a_tombstone_and_an_empty_value_is_a_dead_letter(folder: Folder, topics: Topics) -> None:
+    source, text = topics.create("in"), topics.create("text")
+    good = '{"id": 1, "n": 7}'
+    for empty in ("", "  ", "\n"):
+        topics.send(source, good, empty, key=b'{"id": 1}')
+    topics.send(source, good, key=b"")
+    topics.send(source, None, key=b'{"id": 2}')
+    topics.send(text, "", None, key=b"k")
+    read = topic(source, keyFormat="json", keySchema="id bigint", valueFormat="json", valueSchema="id bigint, n bigint")
+    rows = tolerant(topics, read)
+    table = {**rows, "sink": {"type": "delta", "path": "t", "key": ["id"], "delete.enabled": True}}
+    texts = {"source": topic(text, valueFormat="string"), "sink": topic(f"{topics.prefix}-texts")}
+    assert folder.run(rows=rows, table=table, texts=texts)
+    written = committed(topics.servers, f"{topics.prefix}-out")
+    assert [one.value for one in written] == [b'{"id":1,"n":7}'] * 3 + [None]
+    kept = folder.spark.read.format("ottla_delta").load(str(folder.path / "t")).collect()
+    assert [row.asDict() for row in kept] == [{"id": 1, "n": 7}]
+    letters = [
+        one for one in committed(topics.servers, f"{topics.prefix}-dead") if told(one)["connector.name"] == "rows"
+    ]
+    assert [(one.key, one.value) for one in letters] == [
+        *((b'{"id": 1}', empty) for empty in (b"", b"  ", b"\n")),
+        (b"", good.encode()),
+    ]
+    assert told(letters[1])["exception.message"] == (
+        "value: it has 2 bytes and no content; only null is a tombstone, write that instead"
+    )
+    assert told(letters[3])["exception.message"].startswith("key: it has 0 bytes and no content")
+    assert [one.value for one in committed(topics.servers, f"{topics.prefix}-texts")] == [b"", None]
+
+
+def test_an_empty_value_stops_a_pipeline_that_tolerates_nothing_and_deletes_nothing(
+    folder: Folder, topics: Topics
+) -> None:
+    source = topics.create("in")
+    topics.send(source, '{"id": 1}', "", key=b"1")
+    table = {"type": "delta", "path": "t", "key": ["id"], "delete.enabled": True}
+    assert not folder.run(p={"source": topic(source, valueFormat="json", valueSchema="id bigint"), "sink": table})
+    (reason, *_) = [told.facts["reason"] for told in folder.told if told.event == "failed"]
+    assert f"the record at offset 1 of {source}-0 cannot be decoded: value: it has 0 bytes and no content" in reason

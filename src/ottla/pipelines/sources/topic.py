@@ -8,23 +8,29 @@ from typing import Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, StringType, StructType
+from pyspark.sql.types import StructType
 
 from ottla.errors import ConfigError
 from ottla.pipelines.kafka_names import check_topics, checked_servers
 from ottla.pipelines.model import Scalar, with_options
-from ottla.pipelines.rows import BESIDE, FAILED, HEADER, HEADERS, KEY, RECORD, TOMBSTONE, failed, in_json
+from ottla.pipelines.rows import BESIDE, FAILED, HEADER, HEADERS, KEY, RECORD, TOMBSTONE, failed
 from ottla.pipelines.sources.schema_files import mistaken
 from ottla.pipelines.sources.source import Source
 from ottla.pipelines.sources.written_schema import checked
 from ottla.pipelines.surroundings import Surroundings
-from ottla.spark.columns.row_decoder import ERROR, RAW
+from ottla.spark.columns.row_decoder import ERROR, RAW, RAW_KEY
 from ottla.spark.columns.value_formats import NEEDED, is_avro
 from ottla.spark.options import SourceOptions, spelling
 from ottla.spark.sink.dead_letters import PREFIX
 
 OURS = {"kafka", "subscribe", "subscribe_pattern", "assign", "mode", "ending_offsets", "ending_timestamp", "keep_raw"}
-OURS |= {"ending_offsets_by_timestamp", "group_id_prefix", "fetch_offset_retries", "fetch_offset_retry_interval_ms"}
+OURS |= {
+    "reject_empty",
+    "ending_offsets_by_timestamp",
+    "group_id_prefix",
+    "fetch_offset_retries",
+    "fetch_offset_retry_interval_ms",
+}
 """Options that this source gives itself, or that are for batches, or that do nothing."""
 
 CONVERTER = "VALUE_CONVERTER"
@@ -108,9 +114,9 @@ class TopicBase(Source):
             if self.topic is not None
             else {"subscribePattern": self.topic_pattern}
         )
-        wait = {"idleWait": IDLE_WAIT} if around.may_wait else {}
+        fixed = {"rejectEmpty": "true"} | ({"idleWait": IDLE_WAIT} if around.may_wait else {})
         options = around.options(
-            {**wait, **self.given(), "startingOffsets": around.start or self.starting_offsets, **way}
+            {**fixed, **self.given(), "startingOffsets": around.start or self.starting_offsets, **way}
         )
         for name in self.files(options):
             options[name] = around.path(options[name])
@@ -146,15 +152,14 @@ def as_rows(frame: DataFrame, *more: Column) -> DataFrame:
         F.col("key").alias(KEY),
         *(F.col(name).alias(f"_{name}") for name in ("topic", "partition", "offset", "timestamp")),
         *([F.col("headers").alias(HEADERS)] if "headers" in frame.columns else []),
-        value.isNull().alias(TOMBSTONE),
+        value.isNull().alias(TOMBSTONE),  # `rejectEmpty`: no other row has a value that is null
         *more,
     )
 
 
 def record_of(frame: DataFrame) -> Column:
     """The record as it came, in one column."""
-    plain = isinstance(frame.schema["key"].dataType, BinaryType | StringType)
-    key = F.col("key") if plain else in_json(F.col("key"), with_nulls=False)
+    key = F.col(RAW_KEY) if RAW_KEY in frame.columns else F.col("key")
     value = F.col(RAW) if RAW in frame.columns else F.col("value")
     there = (F.col(name) for name in ("topic", "partition", "offset", "headers"))
     return F.struct(key.cast("binary").alias("key"), value.cast("binary").alias("value"), *there)

@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ottla.errors import OttlaError
-from ottla.spark.formats.format import Format
+from ottla.spark.formats.format import Decoded, Format
 from ottla.spark.formats.text import Raw
 
 ERROR, RAW = "_error", "_raw"
 """Columns that PERMISSIVE adds: what is wrong with a row, and, where something is, its value as it came."""
+RAW_KEY = "_raw_key"
+"""With `keepRaw`, the key of every row as it came."""
 REMEDY = (
     f"; set the option mode to PERMISSIVE to get such rows with a column {ERROR}, or to DROPMALFORMED to leave them out"
 )
@@ -39,6 +42,8 @@ class Decoding:
     mode: str = "PERMISSIVE"
     keep_raw: bool = False
     """Whether `RAW` is there of every row."""
+    reject_empty: bool = False
+    """Whether a key or value that is not null and is decoded as null is an error of its row."""
 
 
 @dataclass
@@ -57,7 +62,7 @@ class RowDecoder:
         if errors and self.decoding.mode == "FAILFAST":
             raise MalformedRecordError(sentence(batch, *min(errors.items())))
         if ERROR in self.decoding.schema.names:
-            columns |= error_columns(errors, batch, self.decoding.keep_raw)
+            columns |= error_columns(errors, batch, self.decoding.keep_raw) | {RAW_KEY: batch.column("key")}
         fields = self.decoding.schema
         arrays = [
             columns[one.name] if columns[one.name].type.equals(one.type) else columns[one.name].cast(one.type)
@@ -71,10 +76,25 @@ class RowDecoder:
         errors: dict[int, str] = {}
         for name in CODED:
             decoded = self.formats[name].decode(columns[name])
+            found = dict(decoded.errors)
+            if self.decoding.reject_empty:
+                found |= empty_rows(columns[name], decoded)
             columns[name] = decoded.values
-            for row, error in decoded.errors.items():
+            for row, error in found.items():
                 errors[row] = f"{errors[row]}; {name}: {error}" if row in errors else f"{name}: {error}"
         return errors
+
+
+def empty_rows(column: pa.Array[Any], decoded: Decoded) -> dict[int, str]:
+    """Return an error for each row that became null and was not null, and of which nothing else is known to be wrong."""
+    if decoded.values.null_count == column.null_count:
+        return {}
+    rows = pc.indices_nonzero(pc.and_(column.is_valid(), decoded.values.is_null())).to_pylist()
+    return {
+        row: f"it has {len(column[row].as_py())} bytes and no content; only null is a tombstone, write that instead"
+        for row in rows
+        if row not in decoded.errors
+    }
 
 
 def error_columns(errors: Mapping[int, str], batch: pa.RecordBatch, keep_raw: bool) -> dict[str, pa.Array[Any]]:

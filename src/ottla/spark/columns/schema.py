@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ottla.spark.columns.row_decoder import ERROR, RAW
+from ottla.spark.columns.row_decoder import ERROR, RAW, RAW_KEY
 
 BINARY = BinaryType()
 COLUMNS = [
@@ -35,9 +35,11 @@ def spark_schema(
     key: DataType = BINARY,
     value: DataType = BINARY,
     with_errors: bool = False,
+    with_raw_key: bool = False,
 ) -> StructType:
-    """The columns of a topic whose keys and values are of these types."""
+    """The columns of a topic whose keys and values are of these types; a raw key is there with errors alone."""
     columns = [StructField("key", key), StructField("value", value), *COLUMNS[2:]]
     if include_headers:
         columns.append(StructField("headers", ArrayType(HEADER)))
-    return StructType([*columns, *(ERRORS if with_errors else [])])
+    raw_key = [StructField(RAW_KEY, BINARY)] if with_errors and with_raw_key else []
+    return StructType([*columns, *(ERRORS if with_errors else []), *raw_key])

@@ -188,7 +188,9 @@ def columns_of(options: SourceOptions, sample: Callable[[str], Iterable[bytes | 
         name: TYPES[coded.option("format")](coded, partial(sample, name))
         for name, coded in ((name, Coded(name, options)) for name in ("key", "value"))
     }
-    return spark_schema(options.include_headers, **kinds, with_errors=tells_errors(options))
+    return spark_schema(
+        options.include_headers, **kinds, with_errors=tells_errors(options), with_raw_key=options.keep_raw
+    )
 
 
 def tells_errors(options: SourceOptions) -> bool:
@@ -201,5 +203,10 @@ def decoding_of(options: SourceOptions, schema: StructType) -> Decoding:
     coded = {name: Coded(name, options) for name in ("key", "value")}
     formats = {name: FORMATS[one.option("format")](one, schema[name].dataType) for name, one in coded.items()}
     return Decoding(
-        to_arrow_schema(schema, timezone="UTC"), formats["key"], formats["value"], options.mode, options.keep_raw
+        to_arrow_schema(schema, timezone="UTC"),
+        formats["key"],
+        formats["value"],
+        options.mode,
+        options.keep_raw,
+        options.reject_empty,
     )
