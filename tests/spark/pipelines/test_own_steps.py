@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import SparkSession
 
 from ottla.errors import ConfigError
+from ottla.pipelines.manager.reasons import reason_of
 from tests.spark.pipelines.steps import after, rows, value
 
 MODULE = """
@@ -22,6 +23,17 @@ def nothing(frame):
     pass
 
 number = 5
+
+def sets(frame):
+    raise KeyError("day")
+
+def rows(frame):
+    def run(batches):
+        yield from (only(batch) for batch in batches)
+    return frame.mapInPandas(run, frame.schema)
+
+def only(batch):
+    raise ArithmeticError("first line\\nsecond line") from ValueError("the cause")
 """
 
 
@@ -65,6 +77,18 @@ def test_a_function_beside_the_file_is_found_by_name_and_gets_its_arguments(
     [
         ("own_steps_for_mistakes:dubled", "unknown function 'dubled'; did you mean 'doubled'? in module"),
         ("own_steps_for_mistakes:nothing", "function own_steps_for_mistakes:nothing returned NoneType"),
+        (
+            "own_steps_for_mistakes:sets",
+            "function own_steps_for_mistakes:sets failed: KeyError: 'day' (",
+        ),
+        (
+            "own_steps_for_mistakes:sets",
+            "/own_steps_for_mistakes.py, line 13, in sets)",
+        ),
+        (
+            "own_steps_for_mistakes:doubled",
+            "function own_steps_for_mistakes:doubled failed: TypeError: doubled() got an unexpected keyword argument 'no'",
+        ),
         ("own_steps_for_mistakes:number", "own_steps_for_mistakes:number is int, and no function"),
         ("no_such_module:f", "there is no module 'no_such_module' in"),
         ("broken_module:f", "module broken_module cannot be imported: ZeroDivisionError"),
@@ -73,6 +97,18 @@ def test_a_function_beside_the_file_is_found_by_name_and_gets_its_arguments(
 def test_a_function_that_will_not_do_says_why(spark: SparkSession, tmp_path: Path, name: str, told: str) -> None:
     (tmp_path / "own_steps_for_mistakes.py").write_text(MODULE, encoding="utf-8")
     (tmp_path / "broken_module.py").write_text("1 / 0", encoding="utf-8")
+    arguments = {"no": 1} if name.endswith(":doubled") else {}
     with pytest.raises(ConfigError) as error:
-        after(rows(spark, "3 as a"), {"function": name}, folder=tmp_path)
+        after(rows(spark, "3 as a"), {"function": name, "arguments": arguments}, folder=tmp_path)
     assert told in str(error.value)
+
+
+def test_an_error_of_a_function_in_a_worker_is_told_with_its_place(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "own_steps_that_fail.py").write_text(MODULE, encoding="utf-8")
+    spark.sparkContext.addPyFile(str(tmp_path / "own_steps_that_fail.py"))
+    frame = after(rows(spark, "3 as a"), {"function": "own_steps_that_fail:rows"}, folder=tmp_path)
+    with pytest.raises(PythonException) as error:
+        frame.collect()
+    reason = reason_of(error.value)
+    assert reason.startswith("ArithmeticError: first line second line (/")
+    assert reason.endswith("/own_steps_that_fail.py, line 21, in only)")

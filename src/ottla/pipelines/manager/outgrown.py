@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from ottla.pipelines.manager.reasons import shortened, texts_of
+from ottla.pipelines.manager.reasons import texts_of
+from ottla.pipelines.python_errors import shortened
 
 CONDITION = re.compile(r"\[(STATE_STORE_\w*SCHEMA\w*|STREAMING_STATEFUL_OPERATOR_NOT_MATCH\w*)\]")
 SCHEMAS = re.compile(r"Existing (key|value)_schema=(.*?) and new \1_schema=(.*?)\.(?:\s|$)", re.DOTALL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ottla.pipelines.python_errors import TRACEBACK, last_error, shortened
 from ottla.spark.columns.row_decoder import REMEDY
 
 OURS = re.compile(r"(?:ottla(?:\.\w+)*|builtins)\.\w*(?:Error|Exception): ([^\n]+)")
@@ -19,7 +20,6 @@ CAUSE = re.compile(r"(?:Caused by: |terminated with exception: )([^\n]+)")
 FILE = re.compile(r"Encountered error while reading file (?:file://)?(\S+)\.\s*$")
 ASIDE = "; mend it, or put such records aside: errors: {tolerance: all, deadLetterTopic: …}"
 """What a pipeline has in the place of the option `mode`."""
-LONGEST = 400
 FULL = "No space left on device"
 
 
@@ -33,6 +33,8 @@ def reason_of(error: BaseException) -> str:
     ours = OURS.findall(text)
     if ours:
         return shortened(ours[-1].replace(REMEDY, ASIDE))
+    if TRACEBACK in text:
+        return last_error(text)
     causes = CAUSE.findall(text)
     told = plain(causes[-1] if causes else first_line(text))
     if (file := FILE.match(told)) is not None:
@@ -62,9 +64,3 @@ def texts_of(error: BaseException | None) -> Iterator[str]:
 def first_line(text: str) -> str:
     """The first line that says something."""
     return next((line for line in text.splitlines() if line.strip()), "")
-
-
-def shortened(text: str) -> str:
-    """Not longer than a person reads."""
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import field_validator
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from ottla.config import unknown
-from ottla.errors import ConfigError
+from ottla.errors import ConfigError, OttlaError
 from ottla.pipelines.model import Scalar
+from ottla.pipelines.python_errors import described
 from ottla.pipelines.surroundings import Surroundings
 from ottla.pipelines.transforms.transform import Transform
 
@@ -42,7 +44,12 @@ class FunctionTransform(Transform):
     def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
         function = self.load(around.folder)
         ship(frame.sparkSession, around.folder / f"{self.function.partition(':')[0]}.py")
-        result = function(frame, **self.arguments)
+        try:
+            result = function(frame, **self.arguments)
+        except (OttlaError, PySparkException):
+            raise
+        except Exception as error:  # of whatever kind: the function is the user's own
+            raise ConfigError(f"function {self.function} failed: {described(error, inner=1)}") from error
         if not hasattr(result, "sparkSession"):
             raise ConfigError(f"function {self.function} returned {type(result).__name__}; it must return a DataFrame")
         return result  # type: ignore[no-any-return]
@@ -68,7 +75,9 @@ def imported(module: str, folder: Path, wanted: str) -> Any:
     except ModuleNotFoundError as error:
         raise ConfigError(f"function {wanted}: there is no module {error.name!r} in {folder}, nor installed") from None
     except Exception as error:
-        raise ConfigError(f"function {wanted}: module {module} cannot be imported: {error!r}") from error
+        raise ConfigError(
+            f"function {wanted}: module {module} cannot be imported: {described(error, inner=1)}"
+        ) from error
 
 
 def ship(spark: SparkSession, file: Path) -> None:

@@ -89,7 +89,7 @@ def empty_rows(column: pa.Array[Any], decoded: Decoded) -> dict[int, str]:
     """Return an error for each row that became null and was not null, and of which nothing else is known to be wrong."""
     if decoded.values.null_count == column.null_count:
         return {}
-    rows = pc.indices_nonzero(pc.and_(column.is_valid(), decoded.values.is_null())).to_pylist()
+    rows: list[Any] = pc.indices_nonzero(pc.and_(column.is_valid(), decoded.values.is_null())).to_pylist()
     return {
         row: f"it has {len(column[row].as_py())} bytes and no content; only null is a tombstone, write that instead"
         for row in rows
