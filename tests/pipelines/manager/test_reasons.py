@@ -23,7 +23,7 @@ CALLED = (
     "Parent path is not a directory: file:/a\n\tat org.apache.hadoop.fs.RawLocalFileSystem.mkdirs(X.java:1)"
 )
 UNKNOWN = """[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):
-  File "/work/rows.py", line 7, in first
+  File "/shop/rows.py", line 7, in first
     return {}[x]
            ~~^^^
 KeyError: 'x'
@@ -31,7 +31,7 @@ KeyError: 'x'
 The above exception was the direct cause of the following exception:
 
 Traceback (most recent call last):
-  File "/work/rows.py", line 9, in second
+  File "/shop/rows.py", line 9, in second
     check(x)
     ~~~~~^^^
   File "/opt/venv/lib/python3.11/site-packages/pandas/core/base.py", line 3, in check
@@ -52,16 +52,16 @@ OverflowError: date value out of range
 
 \tat py4j.Protocol.getReturnValue(Protocol.java:476)"""
 GROUPED = """Job aborted: Exception Group Traceback (most recent call last):
-  |   File "/work/a.py", line 1, in a
+  |   File "/shop/a.py", line 1, in a
   | ExceptionGroup: several (1 sub-exception)
   +-+---------------- 1 ----------------
     | Traceback (most recent call last):
-    |   File "/work/a.py", line 2, in b
+    |   File "/shop/a.py", line 2, in b
     |     raise ValueError("x")
     | ValueError: x
     +------------------------------------
 """
-BARE = 'Traceback (most recent call last):\n  File "/work/a.py", line 2, in b\n    assert False\nAssertionError'
+BARE = 'Traceback (most recent call last):\n  File "/shop/a.py", line 2, in b\n    assert False\nAssertionError'
 SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQLSTATE: 42703; line 1 pos 7;\n'Project"
 
 
@@ -72,14 +72,14 @@ SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQL
         (JAVA, "Path does not exist: /x"),
         (CALLED, "Parent path is not a directory: file:/a"),
         (SQL, "A column cannot be resolved: `x` (line 1, pos 7)"),
-        (UNKNOWN, "rows.errors.Wrong: a value of two lines (/work/rows.py, line 9, in second)"),
+        (UNKNOWN, "rows.errors.Wrong: a value of two lines (/shop/rows.py, line 9, in second)"),
         (
             PROXY,
             "OverflowError: date value out of range "
             "(/venv/lib/python3.11/site-packages/ottla/spark/tables/stats.py, line 30, in read)",
         ),
-        (GROUPED, "ValueError: x (/work/a.py, line 2, in b)"),
-        (BARE, "AssertionError (/work/a.py, line 2, in b)"),
+        (GROUPED, "ValueError: x (/shop/a.py, line 2, in b)"),
+        (BARE, "AssertionError (/shop/a.py, line 2, in b)"),
         ("Traceback (most recent call last):\n", "an exception of Python"),
         (PARSED, "Syntax error at or near 'selec'. (line 1, pos 0)"),
         (
@@ -96,7 +96,7 @@ def test_it_is_the_innermost_that_a_person_wrote(text: str, reason: str) -> None
 def test_a_message_that_is_too_long_does_not_hide_the_place() -> None:
     reason = reason_of(ValueError(BARE.replace("AssertionError", f"ValueError: {'x' * 1000}")))
     assert len(reason) == LONGEST
-    assert reason.endswith("x… (/work/a.py, line 2, in b)")
+    assert reason.endswith("x… (/shop/a.py, line 2, in b)")
 
 
 def test_the_remedy_for_a_bad_record_is_the_file_s_and_not_an_option_that_it_has_not() -> None:
