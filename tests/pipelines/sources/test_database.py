@@ -18,6 +18,7 @@ from ottla.pipelines.feeds.spool import SpoolError
 from ottla.pipelines.place import KeyMistake
 from ottla.pipelines.sources.database import DatabaseSource
 from ottla.pipelines.surroundings import Surroundings
+from tests.mysql import MySql
 from tests.patience import eventually
 from tests.pipelines.either import Either, Lite, either_of
 from tests.pipelines.sources.asked import Asked
@@ -526,3 +527,88 @@ def test_what_was_fetched_ahead_by_a_query_that_ended_is_neither_lost_nor_read_t
     other = asked.reader(model)
     assert [ids(asked.next(other)) for _ in range(2)] == [[3], []]
     assert list((tmp_path / "spool").iterdir()) == []
+
+
+SAME_TIME = {
+    "text": "'2026-05-01 10:00:00'",
+    "text of ISO 8601": "'2026-05-01T10:00:00Z'",
+    "a date": "'2026-05-01'",
+    "seconds": "1777629600",
+    "seconds with parts": "1777629600.25",
+    "milliseconds": "1777629600250",
+    "a Julian day": "2461161.9166667",
+}
+
+
+@pytest.mark.parametrize("way", [BY_TIME, BY_BOTH], ids=["time", "both"])
+@pytest.mark.parametrize("declared", ["timestamp", "text"])
+def test_times_of_sqlite_are_read_in_every_form(tmp_path: Path, asked: Asked, way: Any, declared: str) -> None:
+    lite = Lite(tmp_path)
+    lite.run(f"create table orders (id integer primary key, at {declared} not null)")
+    reader = asked.reader(source(lite.url, **way))
+    found: list[Any] = []
+    for number, value in enumerate(SAME_TIME.values()):
+        lite.run(f"insert into orders values ({number}, {value})")
+    found += asked.all(reader)
+    lite.run("insert into orders values (100, 1777640400250)", "insert into orders values (101, '2026-05-01 13:00:01')")
+    assert sorted(ids(found)) == list(range(len(SAME_TIME)))
+    assert [(row["id"], row["at"]) for row in asked.all(reader)] == [
+        (100, "1777640400250"),
+        (101, "2026-05-01 13:00:01"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "value", ["'soon'", "''", "'12:00'", "'now'", "'01.05.2026'", "2026", "20260501", "20260501100000", "-5", "x'00'"]
+)
+@pytest.mark.parametrize("when", ["first", "later"])
+def test_a_time_of_sqlite_that_cannot_be_read_is_not_skipped_in_silence(
+    tmp_path: Path, asked: Asked, value: str, when: str
+) -> None:
+    lite = Lite(tmp_path)
+    lite.run("create table orders (id integer primary key, at timestamp not null)")
+    lite.run("insert into orders values (1, '2026-05-01')")
+    reader = asked.reader(source(lite.url, **BY_TIME))
+    if when == "later":
+        assert ids(asked.all(reader)) == [1]
+    lite.run(f"insert into orders values (7, {value})")
+    with pytest.raises(DatabaseError, match=r"table orders: .* in column 'at' of the row id = 7 is no time by which"):
+        asked.next(reader)
+    lite.run("update orders set at = '2026-05-02' where id = 7")
+    assert ids(asked.all(reader))[-1] == 7
+
+
+@pytest.mark.parametrize("value", ["infinity", "-infinity"])
+@pytest.mark.parametrize("declared", ["timestamp", "timestamptz", "date"])
+def test_a_row_with_an_infinite_time_is_not_skipped_in_silence(
+    sql: Sql, asked: Asked, declared: str, value: str
+) -> None:
+    sql.run(f"create table orders (id int primary key, at {declared} not null)")
+    sql.run("insert into orders values (1, '2026-05-01')")
+    reader = asked.reader(source(sql.url, **BY_TIME))
+    assert ids(asked.all(reader)) == [1]
+    sql.run(f"insert into orders values (7, '{value}')")
+    with pytest.raises(DatabaseError, match=f"'{value}' in column 'at' of the row id = 7 is no time by which rows are"):
+        asked.next(reader)
+
+
+def test_a_row_with_a_zero_date_of_mysql_is_not_skipped_in_silence(mysql: MySql, asked: Asked) -> None:
+    mysql.run("create table orders (id int primary key, at datetime not null)")
+    mysql.run("insert into orders values (1, '2026-05-01')")
+    reader = asked.reader(source(mysql.url, **BY_TIME))
+    assert ids(asked.all(reader)) == [1]
+    mysql.run("set sql_mode = ''", "insert into orders values (7, 0)")
+    with pytest.raises(
+        DatabaseError, match="'0000-00-00 00:00:00' in column 'at' of the row id = 7 is no time by which"
+    ):
+        asked.next(reader)
+
+
+def test_a_number_of_sqlite_that_is_text_is_not_skipped_in_silence(tmp_path: Path, asked: Asked) -> None:
+    lite = Lite(tmp_path)
+    lite.run("create table orders (id int not null, item text)", "insert into orders values (1, 'x')")
+    reader = asked.reader(source(lite.url, **BY_ID))
+    assert ids(asked.all(reader)) == [1]
+    lite.run("insert into orders values ('two', 'y')")
+    with pytest.raises(DatabaseError, match="'two' in column 'id' is no number by which rows are found"):
+        asked.next(reader)

@@ -98,7 +98,10 @@ class Sqlite:
         return '"' + name.replace('"', '""') + '"'
 
     def selected(self, table: Table) -> str:
-        return ", ".join(self.identifier(one.name) for one in table.columns)
+        """The columns; a number in a column of times, which SQLite keeps as it is, is text as the others are."""
+        names = [(self.identifier(one.name), one) for one in table.columns]
+        number = "case when typeof({0}) in ('integer', 'real') then cast({0} as text) else {0} end"
+        return ", ".join(number.format(name) if is_time(one) else name for name, one in names)
 
     def rows(self, connection: sqlite3.Connection, query: str, values: Sequence[Any]) -> Rows:
         with self.telling():
@@ -129,6 +132,12 @@ TYPES: list[tuple[Any, str]] = [
     (StringType, "TEXT"),
 ]
 """What a new column is called; times and decimals, which SQLite has not, are text there."""
+
+
+def is_time(column: TableColumn) -> bool:
+    """True if it is declared as a time, which SQLite has no type for: it holds text or numbers."""
+    declared = column.type.upper()
+    return isinstance(column.kind, StringType) and not any(part in declared for part in ("CHAR", "CLOB", "TEXT"))
 
 
 def kind_of(declared: str) -> DataType:

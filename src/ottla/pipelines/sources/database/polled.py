@@ -114,6 +114,15 @@ class Polled:
             values,
         )
 
+    def without_order(self, database: Database, key: Sequence[str]) -> Query | None:
+        """A row whose time has no place among the others, as text after the columns of its key; None where there can be none."""
+        time = database.identifier(str(self.timestamp))
+        condition = DIALECTS[database.kind].without_order(time, self.time_type)
+        if condition is None:
+            return None
+        columns = ", ".join([*map(database.identifier, key), f"cast({time} as char(60))"])
+        return Query(f"select {columns} from {database.quoted(self.table.name)} where {condition} limit 1", ())
+
     def orders(self, database: Database) -> list[str]:
         orders = [self.moment(database)] if self.timestamp else []
         return orders + ([database.identifier(self.incrementing)] if self.incrementing else [])
@@ -126,7 +135,7 @@ class Polled:
             after = () if position is None else (position["incrementing"],)
             return f"{number} <= {value}" + f" and {number} > {value}" * len(after), (bound, *after)
         time, dialect = self.moment(database), DIALECTS[database.kind]
-        mark = dialect.moment(dialect.mark(self.time_type))
+        mark = dialect.mark(self.time_type)
         reached = "<=" if isinstance(bound, UpTo) else "<"
         text, values = f"{time} {reached} {mark}", (str(bound),)
         if position is None:

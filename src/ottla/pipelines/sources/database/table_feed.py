@@ -109,6 +109,11 @@ class TableFeed:
         name = self.database.identifier(str(self.polled.incrementing))
         table = self.database.quoted(self.polled.table.name)
         (highest,) = connection.execute(f"select max({name}) from {table}").fetchone()
+        if isinstance(highest, str | bytes):  # which SQLite keeps in a column of numbers, too
+            raise DatabaseError(
+                f"table {self.polled.table.name}: {highest!r} in column {self.polled.incrementing!r} is no number by which rows are found, so "
+                "that it would never be read; write a whole number"
+            )
         if position is not None:
             self._check_numbers(connection, highest, position["incrementing"])
         self.writers.look(highest, self.dialect.writing(connection, table))
@@ -133,10 +138,23 @@ class TableFeed:
     def _time(self, connection: Any, position: Position | None) -> str:
         """The time before which no row can come any more."""
         polled = self.polled
+        self._check_times(connection)
         bound = self.dialect.bound(connection, polled.time_type, polled.zone, polled.delay_ms / 1000)
         if position is not None:
             self._check_clock(connection, str(position["timestamp"]))
         return bound
+
+    def _check_times(self, connection: Any) -> None:
+        """DatabaseError for a row whose time has no place among the others: it would never be read."""
+        table = self.database.table(connection, self.polled.table.name)
+        query = self.polled.without_order(self.database, table.key)
+        found = None if query is None else connection.execute(query.text, query.values).fetchone()
+        if found is not None:
+            row = ", ".join(f"{name} = {value!r}" for name, value in zip(table.key, found[:-1], strict=True))
+            raise DatabaseError(
+                f"table {table.name}: {str(found[-1]).rstrip()!r} in column {self.polled.timestamp!r} of the row {row or 'without a key'} is no time by which "
+                f"rows are found, so that it would never be read; write one such as {self.dialect.example}"
+            )
 
     def _check_clock(self, connection: Any, last: str) -> None:
         """DatabaseError where the clock is behind what was read: rows of now would be passed over."""

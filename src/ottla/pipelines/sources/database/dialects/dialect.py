@@ -12,6 +12,9 @@ class Dialect(Protocol):
     setting_on: str
     """What helps where a column's numbers begin again."""
 
+    example: str
+    """A time that it can compare."""
+
     def moment(self, of: str) -> str:
         """A time as the database compares it."""
 
@@ -19,7 +22,10 @@ class Dialect(Protocol):
         """A column's time as positions have it."""
 
     def mark(self, declared: str) -> str:
-        """The placeholder of such a time, for a column that is declared so."""
+        """The placeholder of such a time, for a column that is declared so, as the database compares it."""
+
+    def without_order(self, name: str, declared: str) -> str | None:
+        """The condition of rows whose time is before or after all others, or cannot be compared; None where there are none."""
 
     def bound(self, connection: Any, declared: str, zone: str, delay_seconds: float) -> str:
         """The time before which no row can come any more; the zone is that of columns that have none."""

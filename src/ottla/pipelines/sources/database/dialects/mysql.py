@@ -36,6 +36,7 @@ LOCKED = (1205, 3572)
 class MysqlDialect:
     """Sessions are in UTC: so are columns of the type timestamp, and all others in the zone that the file says."""
 
+    example = "2026-05-01 10:00:00"
     setting_on = "set its AUTO_INCREMENT on"
 
     def moment(self, of: str) -> str:
@@ -46,6 +47,9 @@ class MysqlDialect:
 
     def mark(self, declared: str) -> str:
         return "cast(%s as datetime(6))" if declared.startswith(("date", "timestamp")) else "%s"
+
+    def without_order(self, name: str, declared: str) -> str | None:
+        return f"{name} < '0001-01-01'" if declared.startswith(("date", "timestamp")) else None  # MySQL's zero dates
 
     def bound(self, connection: Any, declared: str, zone: str, delay_seconds: float) -> str:
         self.ensure_sight(connection)

@@ -27,6 +27,7 @@ WITH_ZONE = "timestamp with time zone"
 class PostgresqlDialect:
     """Times are taken for what their columns are declared as."""
 
+    example = "2026-05-01 10:00:00"
     setting_on = "set its sequence on"
 
     def moment(self, of: str) -> str:
@@ -37,6 +38,9 @@ class PostgresqlDialect:
 
     def mark(self, declared: str) -> str:
         return f"%s::{declared}"
+
+    def without_order(self, name: str, declared: str) -> str | None:
+        return f"{name} in ('infinity', '-infinity')" if declared.startswith(("date", "timestamp")) else None
 
     def bound(self, connection: Any, declared: str, zone: str, delay_seconds: float) -> str:
         at_zone = "" if declared == WITH_ZONE else f" at time zone '{zone}'"

@@ -12,20 +12,47 @@ and not exists (select 1 from pragma_index_list(:table) where origin = 'pk')
 """
 """Whether a column is an INTEGER PRIMARY KEY, to which SQLite gives numbers: such a key has no index of its own."""
 
+MOMENT = (
+    """
+case typeof({it})
+when 'blob' then null
+when 'text' then case when {it} glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' then julianday({it})
+                      when {it} <> '' and {it} not glob '*[^0-9.]*' then """
+    + (
+        NUMBER := """
+     case when {number} >= 1721425.5 and {number} < 5373484.5 then julianday({number})
+          when {number} >= 1e8 and {number} < 1e10 then julianday({number}, 'unixepoch')
+          when {number} >= 1e11 and {number} < 1e13 then julianday({number} / 1000.0, 'unixepoch') end"""
+    )
+    + """ end
+else """
+    + NUMBER
+    + """
+end"""
+)
+"""A time as its Julian day. A date in text, a Julian day from the year 1 on, and seconds or milliseconds since 1970 (from 1973 to 2286)
+cannot be taken for each other, nor for numbers such as 20260501. All else is null, and reported: `julianday` by itself would take
+'12:00' for a day of 2000, 2026 for a day of the year -4707, and has nothing for seconds.
+"""
+
 
 class SqliteDialect:
     """A row that is there was committed after all that were there before."""
 
+    example = "2026-05-01 10:00:00, or seconds or milliseconds since 1970"
     setting_on = "give the next row a greater one"
 
     def moment(self, of: str) -> str:
-        return f"julianday({of})"
+        return MOMENT.format(it=of, number=f"cast({of} as real)")
 
     def as_text(self, name: str) -> str:
-        return name
+        return f"strftime('%Y-%m-%d %H:%M:%f', {self.moment(name)})"
 
     def mark(self, declared: str) -> str:
-        return "?"
+        return "julianday(?)"
+
+    def without_order(self, name: str, declared: str) -> str | None:
+        return f"{name} is not null and {self.moment(name)} is null"
 
     def bound(self, connection: Any, declared: str, zone: str, delay_seconds: float) -> str:
         delay = f"-{delay_seconds} seconds"
