@@ -230,6 +230,20 @@ def test_features_and_the_quorum_are_told(tools: Tools, ottla_broker: str) -> No
     assert "later versions would be lost" in refused.text
 
 
+def test_the_features_of_a_release_are_tried_and_changed_as_far_as_they_are_supported(
+    tools: Tools, ottla_broker: str
+) -> None:
+    at = ("--bootstrap-server", ottla_broker, "upgrade", "--release-version", "4.3")
+    tried, changed = tools.run("FeatureCommand", *at, "--dry-run"), tools.run("FeatureCommand", *at)
+    for feature in ("group.version", "kraft.version", "metadata.version", "transaction.version"):
+        assert re.search(rf"^{re.escape(feature)} can be upgraded to \d+\.$", tried.text, re.MULTILINE), tried.text
+        assert re.search(rf"^{re.escape(feature)} was upgraded to \d+\.$", changed.text, re.MULTILINE), changed.text
+    for feature in ("share.version", "streams.version"):
+        assert f"Can not upgrade {feature} to 1. {feature}=1: this broker knows no such feature" in tried.text
+        assert f"Could not upgrade {feature} to 1. {feature}=1: this broker knows no such feature" in changed.text
+    assert tried.status == changed.status == 1
+
+
 def test_the_cluster_tells_its_id_and_its_brokers(both: Both, tools: Tools, ottla_broker: str) -> None:
     at = ("--bootstrap-server", ottla_broker)
     assert re.fullmatch(r"Cluster ID: \S{22}", tools.run("ClusterTool", "cluster-id", *at).text)

@@ -47,6 +47,27 @@ def test_the_present_level_may_be_wished_for(wire: Wire, version: int) -> None:
     )
 
 
+@pytest.mark.parametrize("validate_only", [True, False])
+def test_up_to_version_1_an_unsupported_feature_is_refused_by_itself_and_the_others_are_changed(
+    validate_only: bool,
+) -> None:
+    wishes = [
+        FeatureUpdateKey("transaction.version", 1, upgrade_type=SAFE),
+        FeatureUpdateKey("share.version", 1, upgrade_type=UPGRADE),
+    ]
+    with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
+        response = wire.ask(UpdateFeaturesRequest(feature_updates=wishes, validate_only=validate_only), 1)
+        told = wire.ask(ApiVersionsRequest("a", "1"), 4)
+    assert response.error_code == 0
+    assert [(each.feature, each.error_code) for each in response.results] == [
+        ("transaction.version", 0),
+        ("share.version", ErrorCode.INVALID_UPDATE_VERSION),
+    ]
+    assert "knows no such feature" in response.results[1].error_message
+    levels = {each.name: each.max_version_level for each in told.finalized_features}
+    assert levels["transaction.version"] == (2 if validate_only else 1)
+
+
 def test_levels_are_there_after_a_restart_and_written_once(tmp_path: Path) -> None:
     epochs = []
     for _ in range(2):

@@ -82,6 +82,27 @@ def test_the_lowest_levels_can_be_wished_for_by_who_has_none() -> None:
     assert wish(*lowest, present={}) == ((FeatureLevelRecord(METADATA_VERSION, 7),), "")
 
 
+def test_a_feature_that_is_not_supported_is_refused_by_itself_where_the_response_has_a_result_for_each() -> None:
+    updates = (level(GROUP_VERSION, 1), level("share.version", 1), level(TRANSACTION_VERSION, 2))
+    decision = decide(PRESENT, FeaturesRequested(1, updates, is_per_feature=True))
+    assert decision.records == (FeatureLevelRecord(GROUP_VERSION, 1), FeatureLevelRecord(TRANSACTION_VERSION, 2))
+    (answer,) = (reply.message for reply in decision.replies)
+    assert isinstance(answer, dict)
+    assert {name: str(refusal) for name, refusal in answer.items()} == {"share.version": f"share.version=1: {UNKNOWN}"}
+    looked = decide(PRESENT, FeaturesRequested(1, updates, True, True))
+    assert looked.records == ()
+    assert [reply.message.keys() for reply in looked.replies if isinstance(reply.message, dict)] == [answer.keys()]
+
+
+def test_a_supported_feature_that_cannot_change_keeps_all_others_from_it_also_where_each_has_a_result() -> None:
+    updates = (level(GROUP_VERSION, 2), level("share.version", 1), level(TRANSACTION_VERSION, 2))
+    decision = decide(PRESENT, FeaturesRequested(1, updates, is_per_feature=True))
+    assert decision.records == ()
+    (answer,) = (reply.message for reply in decision.replies)
+    assert isinstance(answer, Refusal)
+    assert "group.version=2" in str(answer)
+
+
 def test_what_is_so_already_is_not_written_again() -> None:
     assert wish(level(METADATA_VERSION, 29), level(TRANSACTION_VERSION, 1, SAFE), level(KRAFT_VERSION, 1)) == ((), "")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ottla.broker.cluster.topics import RESERVED, new_topic_id
@@ -28,6 +28,7 @@ from ottla.coordination.cluster.events import (
     ScramCredentialsRequested,
     TopicsUnwanted,
 )
+from ottla.coordination.cluster.features import PER_FEATURE_UNTIL, results_of
 from ottla.coordination.cluster.topic_request import Refusal, refused
 from ottla.coordination.controller.controller import ANSWERS
 from ottla.coordination.controller.events import NO_CHANCE, Asked, Chance, ControllerEvent
@@ -54,17 +55,11 @@ from ottla.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from ottla.protocol.messages.update_features import (
-    UpdatableFeatureResult,
-    UpdateFeaturesRequest,
-    UpdateFeaturesResponse,
-)
+from ottla.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from ottla.protocol.schema import Message, replace
 
 TICKET = 0
 """Whoever asks is told by the call, not by a number."""
-FEATURES_UNTIL = 1
-"""Up to this version a success names each feature."""
 SEED = 1 << 31
 
 
@@ -212,11 +207,14 @@ def configs_replaced(asking: Asking) -> ConfigsReplaced:
 # the rest
 
 
-def features_response(asking: Asking, refusal: Refusal | None) -> UpdateFeaturesResponse:
-    if refusal is not None:
-        return UpdateFeaturesResponse(error_code=refusal.code, error_message=str(refusal))
-    named = asking.request.feature_updates if asking.version <= FEATURES_UNTIL else ()
-    return UpdateFeaturesResponse(results=[UpdatableFeatureResult(each.feature) for each in named])
+def features_response(asking: Asking, answer: Refusal | Mapping[str, Refusal] | None) -> UpdateFeaturesResponse:
+    return results_of(asking.request.feature_updates, answer, asking.version)
+
+
+def features_requested(asking: Asking) -> FeaturesRequested:
+    request = asking.request
+    is_per_feature = asking.version <= PER_FEATURE_UNTIL
+    return FeaturesRequested(TICKET, request.feature_updates, request.validate_only, is_per_feature)
 
 
 def quotas_response(asking: Asking, refusals: Sequence[Refusal | None]) -> AlterClientQuotasResponse:
@@ -276,7 +274,7 @@ KINDS: dict[type[Message], Kind] = {
         lambda request: request.resources,
     ),
     UpdateFeaturesRequest: Kind(
-        lambda asking: FeaturesRequested(TICKET, asking.request.feature_updates, asking.request.validate_only),
+        features_requested,
         features_response,
         lambda request: (),
     ),

@@ -115,7 +115,12 @@ ADVERTISED = {
     "Produce": Range(0, 13),
     # Version 6 (two-phase commit) is unstable in Kafka 4.3, which does not advertise it either.
     "InitProducerId": Range(0, 5),
+    # A response of version 2 has no result per feature, so `kafka-features upgrade --release-version` would fail altogether because of the
+    # features that are not supported here (share.version, streams.version). Kafka's tools use what is advertised.
+    "UpdateFeatures": Range(0, 1),
 }
+ACCEPTED_BEYOND = frozenset({"UpdateFeatures"})
+"""APIs of which a newer version than the advertised ones is answered as well."""
 
 ELSEWHERE: Mapping[int, str] = {key: each.name for key, each in DECLARED.items() if each.to_controller} | {
     4: "LeaderAndIsr",

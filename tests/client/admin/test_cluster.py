@@ -43,6 +43,13 @@ def test_levels_of_features_go_up_and_down(admin: Admin) -> None:
     assert now.max_version_level == runs.max_version_level - 1
 
 
+def test_the_error_for_a_feature_that_is_not_supported_names_those_that_were_changed(admin: Admin) -> None:
+    with pytest.raises(
+        KafkaError, match=r"share\.version=1: this broker knows no such feature.*; changed: group\.version"
+    ):
+        admin.update_features({"group.version": 1, "share.version": 1})
+
+
 def test_a_level_that_goes_down_has_to_say_so(admin: Admin) -> None:
     with pytest.raises(KafkaError, match=r"transaction\.version"):
         admin.update_features({"transaction.version": 1})

@@ -37,10 +37,12 @@ class Features:
         """Grows with every change: the offset of the last record of the metadata, as in Kafka."""
         return self._cluster.log.end_offset - 1
 
-    def update(self, updates: Sequence[FeatureUpdateKey], *, validate_only: bool = False) -> Refusal | None:
-        """Run other levels, all or none; None, or why they were not changed."""
-        answer: Refusal | None = self._cluster.ask(
-            lambda ticket: FeaturesRequested(ticket, tuple(updates), validate_only)
+    def update(
+        self, updates: Sequence[FeatureUpdateKey], *, validate_only: bool, is_per_feature: bool
+    ) -> Refusal | Mapping[str, Refusal] | None:
+        """Change levels; return None, the refusal of all, or those of single features."""
+        answer: Refusal | Mapping[str, Refusal] | None = self._cluster.ask(
+            lambda ticket: FeaturesRequested(ticket, tuple(updates), validate_only, is_per_feature)
         )
         return answer
 

@@ -103,7 +103,7 @@ def api_versions(
     features = OF_A_BROKER if decides else {"kraft.version": KRAFT_VERSIONS}
     return ApiVersionsResponse(
         api_keys=[
-            ApiVersion(key, *spoken(key))
+            ApiVersion(key, spoken(key).first, min(spoken(key).last, each.advertised.last))
             for key, each in sorted(CONTROLLER_APIS.items())
             if decides or each.name in OF_ALL
         ],

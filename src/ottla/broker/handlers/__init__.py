@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.protocol.apis import APIS, SERVED, Api, snake_case
+from ottla.protocol.apis import ACCEPTED_BEYOND, APIS, SERVED, Api, snake_case
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.protocol.schema import Message, Range
 
@@ -57,8 +57,8 @@ def load(key: int) -> Line:
     """A line of the table: the versions are those that can be read and are told to clients."""
     api, advertised = APIS[key], SERVED[key].advertised
     handle = import_module(f"{__name__}.{snake_case(api.name)}").handle
-    first, last = max(api.versions.first, advertised.first), min(api.versions.last, advertised.last)
-    return Line(api, handle, Range(first, last))
+    last = api.versions.last if api.name in ACCEPTED_BEYOND else min(api.versions.last, advertised.last)
+    return Line(api, handle, Range(max(api.versions.first, advertised.first), last))
 
 
 HANDLERS = Handlers()

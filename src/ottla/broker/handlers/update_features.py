@@ -1,28 +1,20 @@
-"""UpdateFeatures: run features at other levels, all that are named or none."""
+"""UpdateFeatures: change the finalized levels of features."""
 
 from __future__ import annotations
 
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.cluster.features import PER_FEATURE_UNTIL, results_of
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import KafkaError
-from ottla.protocol.messages.update_features import (
-    UpdatableFeatureResult,
-    UpdateFeaturesRequest,
-    UpdateFeaturesResponse,
-)
-
-RESULTS_UNTIL = 1
-"""Up to this version a success names each feature."""
+from ottla.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 
 def handle(node: BrokerNode, call: Call, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-    """When the answer is there the levels are in force; a failure is one for all of them."""
+    """Change the levels before the response. Supported features are changed all or none."""
+    updates, is_per_feature = request.feature_updates, call.version <= PER_FEATURE_UNTIL
     try:
-        refusal = node.features.update(request.feature_updates, validate_only=request.validate_only)
+        answer = node.features.update(updates, validate_only=request.validate_only, is_per_feature=is_per_feature)
     except KafkaError as error:
-        refusal = Refusal(error.code, error.reason)
-    if refusal is not None:
-        return UpdateFeaturesResponse(error_code=refusal.code, error_message=str(refusal))
-    results = request.feature_updates if call.version <= RESULTS_UNTIL else ()
-    return UpdateFeaturesResponse(results=[UpdatableFeatureResult(update.feature) for update in results])
+        answer = Refusal(error.code, error.reason)
+    return results_of(updates, answer, call.version)

@@ -39,7 +39,7 @@ def features(
 ) -> None:
     """Print the level at which the cluster runs each feature, and those that the broker which is asked could run.
 
-    With --upgrade or --downgrade first change levels, all that are named or none. Levels are numbers, also that of metadata.version: 30 is
+    With --upgrade or --downgrade first change levels. Those of supported features are changed all or none. Levels are numbers, also that of metadata.version: 30 is
     Kafka's 4.3-IV0.
     """
     wanted = updates_of(raised, lowered)

@@ -16,6 +16,7 @@ from ottla.client.admin.feature import (
 )
 from ottla.client.arguments import checked_dict, checked_flag, checked_text, checked_whole
 from ottla.config import unknown
+from ottla.errors import error_for
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
@@ -50,7 +51,13 @@ class FeatureCalls:
         wanted = [update_of(name, level) for name, level in given.items()]
         checked_flag("validate_only", validate_only)
         request = UpdateFeaturesRequest(self._driver.timeout_ms(timeout), wanted, validate_only)
-        self._driver.ask_one(controller, request, "the levels of features", timeout)
+        answer = self._driver.ask_one(controller, request, "the levels of features", timeout)
+        refused = [each for each in answer.results if each.error_code]
+        if refused:
+            changed = ", ".join(each.feature for each in answer.results if not each.error_code)
+            could = "could be changed" if validate_only else "changed"
+            reasons = "; ".join(each.error_message or each.feature for each in refused)
+            raise error_for(refused[0].error_code, reasons + (f"; {could}: {changed}" if changed else ""))
 
 
 def update_of(name: Any, level: Any) -> FeatureUpdateKey:

@@ -113,11 +113,13 @@ class CopiesPlaced(Struct, frozen=True):
 
 
 class FeaturesRequested(Struct, frozen=True):
-    """Somebody wants features at other levels. The reply is a Refusal or None."""
+    """A request for other levels of features. The reply is None, a Refusal of all, or Refusals by feature."""
 
     ticket: int
     updates: Sequence[FeatureUpdateKey]
     validate_only: bool = False
+    is_per_feature: bool = False
+    """True if the response has a result per feature: a feature that is not supported here is then refused by itself."""
 
 
 class AclsRequested(Struct, frozen=True):

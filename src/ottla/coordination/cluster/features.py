@@ -10,7 +10,11 @@ from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
 from ottla.errors import ErrorCode
-from ottla.protocol.messages.update_features import FeatureUpdateKey
+from ottla.protocol.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesResponse,
+)
 from ottla.protocol.schema import Message
 
 
@@ -51,6 +55,8 @@ OF_SEVERAL: Mapping[str, int] = {**AT_FIRST, ELR_VERSION: 1}
 FIXED: Mapping[str, int] = {KRAFT_VERSION: 1}
 """What is run without being in the log: the quorum is one voter, known by its directory (KIP-853)."""
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+PER_FEATURE_UNTIL = 1
+"""The last version of an UpdateFeatures response that has a result per feature."""
 ALL_OR_NONE = "no feature was changed, as one cannot be: "
 
 
@@ -67,17 +73,44 @@ def first_records(told: Sequence[Message] = ()) -> tuple[Message, ...]:
 def decide(
     features: Mapping[str, int], event: FeaturesRequested, possible: Mapping[str, Levels] = SUPPORTED
 ) -> Decision[Message]:
-    """The levels that are wished for, if all of them can be; the reply is None, or why not."""
+    """Return the records of the requested levels, all or none.
+
+    The reply is None, the Refusal of all, or a mapping of the features that are refused by themselves. Only features that are not supported at
+    all are refused so, and only if the response can say it.
+    """
     records: dict[str, Message] = {}
+    alone: dict[str, Refusal] = {}
     after = {**features, **{each.feature: each.max_version_level for each in event.updates}}
     try:
         for update in event.updates:
+            if event.is_per_feature and update.feature not in possible:
+                fault = level_fault(update.feature, update.max_version_level, possible)
+                text = f"{update.feature}={update.max_version_level}: {fault}"
+                alone[update.feature] = Refusal(ErrorCode.INVALID_UPDATE_VERSION, text)
+                continue
             check(features, update, possible, after.get(METADATA_VERSION, 0))
             if features.get(update.feature, 0) != update.max_version_level and update.feature not in FIXED:
                 records[update.feature] = FeatureLevelRecord(update.feature, update.max_version_level)
     except Refusal as refusal:
         return Decision((), (Reply(event.ticket, Refusal(refusal.code, ALL_OR_NONE + str(refusal))),))
-    return Decision(() if event.validate_only else tuple(records.values()), (Reply(event.ticket, None),))
+    return Decision(() if event.validate_only else tuple(records.values()), (Reply(event.ticket, alone or None),))
+
+
+def results_of(
+    updates: Sequence[FeatureUpdateKey], answer: Refusal | Mapping[str, Refusal] | None, version: int
+) -> UpdateFeaturesResponse:
+    """Return the response to UpdateFeatures. Up to version 1 a success names each feature, with the refusals of single ones."""
+    if isinstance(answer, Refusal):
+        return UpdateFeaturesResponse(error_code=answer.code, error_message=str(answer))
+    if version > PER_FEATURE_UNTIL:
+        return UpdateFeaturesResponse()
+    results = [
+        UpdatableFeatureResult(each.feature, refusal.code, str(refusal))
+        if (refusal := (answer or {}).get(each.feature))
+        else UpdatableFeatureResult(each.feature)
+        for each in updates
+    ]
+    return UpdateFeaturesResponse(results=results)
 
 
 def check(

@@ -61,7 +61,7 @@ def levels_changed(metadata: ClusterMetadata, event: FeaturesRequested, config: 
     if fault is not None:
         return Decision((), (Reply(event.ticket, Refusal(ErrorCode.INVALID_UPDATE_VERSION, fault)),))
     decision = features.decide(metadata.features, event, OF_A_BROKER)
-    done = not event.validate_only and decision.replies[0].message is None
+    done = not event.validate_only and not isinstance(decision.replies[0].message, Refusal)
     wanted = any(each.feature == ELR_VERSION and each.max_version_level > 0 for each in event.updates)
     before = one_for_all(metadata.brokers, config) if done and wanted else []
     return Decision((*before, *decision.records), decision.replies)
