@@ -423,3 +423,34 @@ def test_each_node_alone_decides_nothing_and_loses_nothing(cluster: Cluster) -> 
         cluster.heal()
         waiting.result(60)
     assert counted(cluster.bootstrap_servers, "alone", 2) == {b"before": 1, b"meanwhile": 1}
+
+
+def test_a_running_node_that_is_unregistered_refuses_clients_and_goes_on_voting_until_it_is_restarted() -> None:
+    with Cluster() as cluster, Admin(cluster.client_settings()) as admin:
+        leader = admin.describe_metadata_quorum().leader_id
+        node = next(each for each in cluster.nodes if each != leader)
+        host, port = cluster.addresses[node].split(":")
+        admin.unregister_broker(node)
+        eventually(lambda: refuses_at(host, int(port)))
+
+        def fetched_ms() -> int:
+            voters = admin.describe_metadata_quorum().voters
+            return next(each.last_fetch_timestamp or 0 for each in voters if each.replica_id == node)
+
+        before = fetched_ms()
+        eventually(lambda: fetched_ms() > before)
+        assert node in cluster.running
+        assert {each.node_id for each in admin.describe_cluster().nodes} == {1, 2, 3} - {node}
+        assert admin.describe_cluster(include_fenced_brokers=True).fenced_nodes == ()
+        cluster.stop(node)
+        cluster.start(node)
+        eventually(lambda: len(admin.describe_cluster().nodes) == 3)
+
+
+def refuses_at(host: str, port: int) -> bool:
+    """True if no process listens there."""
+    try:
+        socket.create_connection((host, port), 5).close()
+    except ConnectionRefusedError:
+        return True
+    return False

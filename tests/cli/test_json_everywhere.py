@@ -19,7 +19,7 @@ from tests.pipelines.file.files import WHOLE
 WITHOUT = {
     "acls create": "it prints nothing",
     "broker": "it runs, and says where: `ready HOST:PORT`",
-    "cluster add-controller": "it prints nothing",
+    "cluster add-controller": "it prints one sentence",
     "cluster remove-controller": "it says what it leaves, and asks",
     "cluster start": "it runs, and says where: `ready HOST:PORT`",
     "cluster unregister": "it asks",

@@ -47,6 +47,10 @@ ANSWER_SECONDS = 4.5
 LOOK_SECONDS = 0.1
 
 
+class RegistrationLostError(OttlaError):
+    """The broker was unregistered while it ran, or another process has registered under its node id."""
+
+
 class Host(Protocol):
     """The broker, as far as its life goes; each is called in the thread."""
 
@@ -152,7 +156,8 @@ class LifecycleThread:
                 self._host.end(None)
             case Fail():
                 self._over = True
-                self._host.end(OttlaError(wish.sentence))
+                kind = RegistrationLostError if wish.is_registration_lost else OttlaError
+                self._host.end(kind(wish.sentence))
         return None
 
     def _ask(self, wish: Send) -> Event:

@@ -12,7 +12,7 @@ from ottla.cli.options import bootstrap_server, settings_option
 from ottla.cli.topics import admin_at
 
 if TYPE_CHECKING:
-    from ottla.client.admin import QuorumInfo, QuorumReplicaState
+    from ottla.client.admin import Admin, QuorumInfo, QuorumReplicaState
 
 directory_option = click.option(
     "--directory-id", metavar="ID", help="As in its meta.properties; told by the quorum if it is left out."
@@ -34,13 +34,14 @@ def add_controller(
     bootstrap_server: str,
     settings: tuple[str, ...],
 ) -> None:
-    """Let a controller that runs, and copies the metadata, vote on it from now on (KIP-853)."""
+    """Make a running controller that copies the metadata a voter (KIP-853), and print the voters."""
     from ottla.client.admin import RaftVoterEndpoint
 
     host, port = place_of(address)
     with admin_at(bootstrap_server, settings) as admin:
         chosen = directory_id or directory_of(controller, admin.describe_metadata_quorum().observers, COPIES_NOT)
         admin.add_raft_voter(controller, chosen, [RaftVoterEndpoint(listener, host, port)])
+        click.echo(f"controller {controller} votes now; {voters_of(admin.describe_metadata_quorum())}")
 
 
 @click.command("remove-controller")
@@ -52,13 +53,14 @@ def add_controller(
 def remove_controller(
     controller: int, directory_id: str | None, agreed: bool, bootstrap_server: str, settings: tuple[str, ...]
 ) -> None:
-    """Let a controller vote no longer, be it dead or alive. What that leaves is said, and asked for."""
+    """Remove a voter, running or not, and print the voters. The effect is shown before, and a confirmation asked for."""
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.describe_metadata_quorum()
         chosen = directory_id or directory_of(controller, found.voters, VOTES_NOT)
         click.echo(left_by(controller, found), err=True)
         ask(f"Shall controller {controller} vote no longer?", agreed=agreed)
         admin.remove_raft_voter(controller, chosen)
+        click.echo(f"controller {controller} votes no longer; {voters_of(admin.describe_metadata_quorum())}")
 
 
 @click.command()
@@ -67,12 +69,13 @@ def remove_controller(
 @bootstrap_server
 @settings_option("client")
 def unregister(broker: int, agreed: bool, bootstrap_server: str, settings: tuple[str, ...]) -> None:
-    """Strike a broker that is gone for good off the list. The copies that it had are gone with it."""
+    """Unregister a broker that is gone for good, and print those that run. The copies that it had are gone with it."""
     with admin_at(bootstrap_server, settings) as admin:
         if any(node.node_id == broker for node in admin.describe_cluster().nodes):
             raise click.ClickException(RUNS.format(broker))
         ask(f"Shall broker {broker} be struck off? What has its only copy there is lost.", agreed=agreed)
         admin.unregister_broker(broker)
+        click.echo(f"broker {broker} is unregistered; {brokers_left(admin)}")
 
 
 RUNS = "broker {} is running, and would end: have others copy what only it has (cluster reassign), stop it, then strike it off"
@@ -99,6 +102,20 @@ def left_by(controller: int, found: QuorumInfo) -> str:
         return f"controller {controller} votes alone: there is no other that could decide"
     voters = f"controller{'s' if len(left) > 1 else ''} {', '.join(map(str, left))} will vote"
     return f"{voters}, and {f'{bears} of them may be lost' if bears else 'none of them may be lost'}"
+
+
+def voters_of(found: QuorumInfo) -> str:
+    """Return the voters, the leader among them, and how many may fail."""
+    ids = sorted(each.replica_id for each in found.voters)
+    named = ", ".join(f"{id_} (leader)" if id_ == found.leader_id else str(id_) for id_ in ids)
+    bears = (len(ids) - 1) // 2
+    return f"voters: {named}; {f'{bears} of them may fail' if bears else 'none of them may fail'}"
+
+
+def brokers_left(admin: Admin) -> str:
+    """Return the brokers that run."""
+    ids = sorted(node.node_id for node in admin.describe_cluster().nodes)
+    return f"brokers that run: {', '.join(map(str, ids))}"
 
 
 def place_of(address: str) -> tuple[str, int]:

@@ -119,6 +119,7 @@ def reassign(
             click.echo(aligned(PLAN, shown), err=in_json)
             ask("Begin?" if not cancel else "Stop these moves?", agreed=agreed)
             admin.alter_partition_reassignments(changed)
+            click.echo(begun(len(changed), cancel=cancel), err=True)
     if in_json:
         show(PLAN, [(tp, now[tp], target) for tp, target in sorted_plan(changed)], in_json=True)
 
@@ -134,6 +135,16 @@ def reassignments(bootstrap_server: str, in_json: bool, settings: tuple[str, ...
     rows = [(tp, m.replicas, m.adding_replicas, m.removing_replicas) for tp, m in sorted(found.items())]
     if rows or in_json:
         show(UNDER_WAY, rows, in_json=in_json)
+    else:
+        click.echo("no move is under way", err=True)
+
+
+def begun(count: int, *, cancel: bool) -> str:
+    """Return what was done to so many partitions, and how to follow it."""
+    partitions = f"{count} partition{'s' * (count != 1)}"
+    if cancel:
+        return f"stopped the moves of {partitions}"
+    return f"begun for {partitions}; ottla cluster reassignments shows what is under way"
 
 
 def sorted_plan(

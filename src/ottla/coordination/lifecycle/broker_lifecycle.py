@@ -255,7 +255,8 @@ class BrokerLifecycle:
             return [
                 Fail(
                     f"another process has registered as broker {self._who.node_id}, or that was unregistered, so the controllers hear "
-                    "this one no more: give one of them another node.id, or start this one again"
+                    "this one no more: give one of them another node.id, or start this one again",
+                    is_registration_lost=True,
                 )
             ]
         if answer.error_code:

@@ -108,9 +108,11 @@ class Stop(Struct, frozen=True):
 
 
 class Fail(Struct, frozen=True):
-    """The broker cannot be one of the cluster's; end, and say why."""
+    """The broker cannot be a member of the cluster: stop it with this error."""
 
     sentence: str
+    is_registration_lost: bool = False
+    """True if the registration was ended while the broker ran. A controller in the same process is not affected."""
 
 
 Wish = Send | Recover | Serve | Note | Stop | Fail
