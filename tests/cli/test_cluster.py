@@ -11,7 +11,8 @@ import pytest
 
 from ottla import Admin
 from ottla.cli.clusters.disks import human
-from ottla.cli.clusters.members import COPIES_NOT, directory_of, left_by, place_of
+from ottla.cli.clusters.members import COPIES_NOT, directory_of, left_by, place_of, voters_of
+from ottla.cli.clusters.moves import begun
 from ottla.cli.clusters.quorum import ago
 from ottla.cli.clusters.rows import PARTITIONS, broker_rows, partition_rows, totals_of
 from ottla.cli.main import main
@@ -143,7 +144,7 @@ def test_a_move_to_where_it_is_moves_nothing(run: Run, orders: str, tmp_path: Pa
     plan.write_text(json.dumps({"partitions": [{"topic": orders, "partition": 0, "replicas": [1]}]}))
     assert run("reassign", "--reassignment-json-file", plan) == same
     assert run("reassign", "--cancel") == same
-    assert run("reassignments") == (0, "", "")
+    assert run("reassignments") == (0, "", "no move is under way\n")
     assert run("reassignments", "--json") == (0, "[]\n", "")
 
 
@@ -250,6 +251,16 @@ def quorum_of(*voters: int, observers: tuple[int, ...] = ()) -> QuorumInfo:
 )
 def test_what_a_quorum_bears_without_one_is_said(voters: tuple[int, ...], sentence: str) -> None:
     assert left_by(1, quorum_of(*voters)) == sentence
+
+
+def test_the_voters_and_how_many_of_them_may_fail_are_printed() -> None:
+    assert voters_of(quorum_of(1)) == "voters: 1 (leader); none of them may fail"
+    assert voters_of(quorum_of(2, 3, 1)) == "voters: 1, 2 (leader), 3; 1 of them may fail"
+
+
+def test_a_move_that_was_begun_or_stopped_is_reported() -> None:
+    assert begun(1, cancel=False) == "begun for 1 partition; ottla cluster reassignments shows what is under way"
+    assert begun(2, cancel=True) == "stopped the moves of 2 partitions"
 
 
 def test_the_directory_of_a_controller_is_told_by_the_quorum_or_said_not_to_be_there() -> None:

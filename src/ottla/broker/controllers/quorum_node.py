@@ -120,7 +120,10 @@ def promises(log: QuorumLog, shape: LogShape, me: ReplicaKey) -> ElectionState |
         saved = log.read_promises()
     except CorruptRecordError as error:
         raise forgotten(str(error), alone=alone) from error
-    if saved is None and shape.end and alone:
+    if saved is None and shape.end and alone and not shape.epoch:
+        # A broker that was a cluster of its own elects nobody: its records have epoch 0, and there was no promise to lose.
+        logger.info("first start as a voter: node %d votes alone until controllers are added", me.id)
+    elif saved is None and shape.end and alone:
         logger.warning(
             "%s is gone: this node votes alone, and goes on with the epochs of its log", log.directory / PROMISES
         )
