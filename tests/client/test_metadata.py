@@ -70,7 +70,7 @@ def test_who_asks_while_a_question_is_under_way_has_another_asked() -> None:
     known.next_request(0)
     known.request_update()
     known.update(answer(), 0.05)
-    assert known.time_to_next_update(0.05) == 0
+    assert known.time_to_next_update(0.05) == pytest.approx(0.05), "retry.backoff.ms lie between two requests"
     known.next_request(0.1)
     known.update(answer(), 0.15)
     assert known.time_to_next_update(0.15) == 300
@@ -155,3 +155,45 @@ def test_whoever_waits_for_what_cannot_come_gets_the_error() -> None:
         known.has_news(0)
     known.update(answer(), 0)
     assert known.has_news(0), "an answer takes it back"
+
+
+def test_answers_that_say_nothing_new_are_asked_for_ever_more_rarely_whoever_asks() -> None:
+    known = metadata()
+    now, pauses = 0.0, []
+    for _ in range(7):
+        known.next_request(now)
+        known.update(answer(topic()), now)
+        known.request_update()
+        pauses.append(known.time_to_next_update(now))
+        now += pauses[-1]
+    assert pauses == pytest.approx([0.1, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0])
+    known.next_request(now)
+    known.update(answer(topic(leader=2, epoch=1)), now)
+    known.request_update()
+    assert known.time_to_next_update(now) == pytest.approx(0.1), "there was news"
+
+
+def test_after_a_rest_the_pauses_between_requests_are_short_again() -> None:
+    known = metadata()
+    for now in (0.0, 1.0, 2.0, 3.0, 60.0):
+        known.next_request(now)
+        known.update(answer(topic()), now)
+    known.request_update()
+    assert known.time_to_next_update(60.0) == pytest.approx(0.1)
+
+
+def test_a_topic_that_is_wanted_for_the_first_time_does_not_wait_for_a_pause() -> None:
+    known = metadata()
+    known.next_request(0)
+    known.update(answer(topic()), 0)
+    known.request_update()
+    assert known.time_to_next_update(0) > 0
+    known.want("t", 0)
+    assert known.time_to_next_update(0) == 0
+    known.next_request(0)
+    known.want("t", 0)
+    known.update(answer(topic()), 0)
+    known.request_update()
+    assert known.time_to_next_update(0) > 0, "it was asked for"
+    known.want_only(["t", "u"], 0)
+    assert known.time_to_next_update(0) == 0

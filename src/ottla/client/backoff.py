@@ -18,6 +18,11 @@ class ExponentialBackoff:
         self._most = max(first_ms, most_ms) / 1000
         self._random = random
 
+    @property
+    def longest(self) -> float:
+        """The most seconds that `span` returns."""
+        return self._most
+
     def span(self, attempts: int) -> float:
         """Seconds to wait after `attempts` failures in a row; none after zero."""
         if attempts <= 0:

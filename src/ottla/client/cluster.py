@@ -29,6 +29,12 @@ class TopicInfo(NamedTuple):
     internal: bool
     partitions: tuple[PartitionInfo, ...]
 
+    @property
+    def partition_range(self) -> str:
+        """The numbers of its partitions, for a sentence: `0` or `0 to 2`."""
+        last = len(self.partitions) - 1
+        return f"0 to {last}" if last > 0 else "0" if last == 0 else "none"
+
 
 class Cluster(Struct, frozen=True):
     """Brokers, topics, leaders."""

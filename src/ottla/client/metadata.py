@@ -54,13 +54,21 @@ class Metadata:
         self._outdated = False
         """Whether somebody has asked since the question under way was sent: its answer may be from before."""
         self._attempts = 0
+        """Requests in a row that were not answered, or whose answer lacked a wanted topic or a leader."""
+        self._repetitions = 0
+        """Answers in a row that said what was known before: asking more often does not help (KIP-580, KAFKA-14837)."""
+        self._is_new_wanted = True
+        """True if a topic is wanted that no request has asked for: the pause after the last request does not apply."""
         self._last_answer = -FOREVER
         self._last_attempt = -FOREVER
+        self._next_attempt = -FOREVER
+        """When the next request may be sent at the earliest."""
         self._unanswered_since: float | None = None
 
     def want(self, topic: str, now: float) -> None:
         """Keep the topic known from now on; an update is due when it is not known yet."""
         with self._lock:
+            self._is_new_wanted |= topic not in self._wanted
             self._wanted[topic] = now
             self._needed = self._needed or topic not in self.cluster.topics
 
@@ -68,6 +76,7 @@ class Metadata:
         """Keep all topics known that there are, and notice new ones."""
         with self._lock:
             self._needed = self._needed or not self._wants_all
+            self._is_new_wanted |= not self._wants_all
             self._wants_all = True
 
     def adopt(self, cluster: Cluster, now: float) -> None:
@@ -85,12 +94,14 @@ class Metadata:
             wanted = dict.fromkeys(topics, now)
             if any(topic not in self.cluster.topics for topic in wanted):
                 self._needed = True
+            self._is_new_wanted |= not wanted.keys() <= self._wanted.keys()
             self._wanted = wanted
 
     def want_ids(self, topic_ids: Iterable[UUID]) -> None:
         """Keep the topics with exactly these ids known, whatever they are called; a request asks by name or by id."""
         with self._lock:
-            self._wanted_ids = frozenset(topic_ids)
+            before, self._wanted_ids = self._wanted_ids, frozenset(topic_ids)
+            self._is_new_wanted |= not self._wanted_ids <= before
             self._needed = self._needed or not self._wanted_ids <= self.cluster.names.keys()
 
     def touch(self, topic: str, now: float) -> None:
@@ -108,18 +119,24 @@ class Metadata:
         return now - self._last_answer
 
     def time_to_next_update(self, now: float) -> float:
-        """Seconds until asking is due."""
+        """Seconds until asking is due.
+
+        Between two requests lie `retry.backoff.ms`, more if the last ones failed or said nothing new, whatever asks for
+        them: only a topic that is wanted for the first time does not wait.
+        """
         with self._lock:
             age = now - self._last_answer
             due = 0.0 if self._needed else max(0.0, self._max_age - age)
-            pause = self._last_attempt + self._backoff.span(self._attempts) - now
+            pause = 0.0 if self._is_new_wanted else max(0.0, self._next_attempt - now)
             return max(due, pause)
 
     def next_request(self, now: float) -> MetadataRequest:
         """The question to ask; the attempt counts from now."""
         with self._lock:
-            self._last_attempt = now
-            self._outdated = False
+            if now - self._last_attempt > 2 * self._backoff.longest:  # for a while nothing was asked for
+                self._repetitions = 0
+            self._note_attempt(now)
+            self._outdated = self._is_new_wanted = False
             self._unanswered_since = now if self._unanswered_since is None else self._unanswered_since
             self._forget_idle_topics(now)
             if self._wants_all:
@@ -132,12 +149,14 @@ class Metadata:
     def update(self, answer: Any, now: float) -> None:
         """Take in a MetadataResponse."""
         with self._lock:
-            self.cluster = snapshot(answer, self.cluster)
+            before, self.cluster = self.cluster, snapshot(answer, self.cluster)
             self.version += 1
             self.fatal = None
             complete = self._is_complete()
             self._needed = self._outdated or not complete
             self._attempts = 0 if complete else self._attempts + 1
+            self._repetitions = self._repetitions + 1 if self.cluster == before else 0
+            self._note_attempt(self._last_attempt)
             self._last_answer = now
             self._unanswered_since = None
             self._complain()
@@ -164,7 +183,7 @@ class Metadata:
         with self._lock:
             self._needed = True
             self._attempts += 1
-            self._last_attempt = now
+            self._note_attempt(now)
 
     def unanswered_for(self, now: float) -> float:
         """Seconds since the first question that has had no answer."""
@@ -184,6 +203,7 @@ class Metadata:
             self.cluster = replace(self.cluster, nodes={node.node_id: node for node in self.bootstrap})
             self._needed = True
             self._attempts = 0
+            self._is_new_wanted = True
             self._unanswered_since = None
 
     def fail(self, error: Exception) -> None:
@@ -200,6 +220,11 @@ class Metadata:
     def _forget_idle_topics(self, now: float) -> None:
         if self._topic_idle < FOREVER:
             self._wanted = {t: used for t, used in self._wanted.items() if now - used < self._topic_idle}
+
+    def _note_attempt(self, now: float) -> None:
+        """Plan the next request after one that was sent, or has failed, at `now`."""
+        self._last_attempt = now
+        self._next_attempt = now + self._backoff.span(max(1, self._attempts, self._repetitions))
 
     def _complain(self) -> None:
         """Say which topics stay unknown; the first answers after a topic was created may not know it yet."""

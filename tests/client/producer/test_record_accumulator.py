@@ -192,7 +192,7 @@ def test_a_topic_without_a_leader_is_reported() -> None:
     story = Story()
     story.append()
     check = story.accumulator.ready(cluster({0: -1}), 10)
-    assert check.leaderless_topics == {"t"}
+    assert {tp.topic for tp in check.leaderless_partitions} == {"t"}
     assert check.nodes == set()
 
 

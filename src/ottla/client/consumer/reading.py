@@ -16,6 +16,7 @@ from ottla.client.consumer.metrics import take_metrics
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionType
 from ottla.client.metrics.client_metrics import ClientMetrics
+from ottla.client.missing_partitions import MissingPartitions
 from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, IllegalStateError, OffsetOutOfRangeError
 from ottla.model import FOREVER, TopicPartition
@@ -36,6 +37,7 @@ class Reading:
         self._metadata = core.metadata
         self._subscriptions = core.subscriptions
         self.sensors = core.polls
+        self._missing = MissingPartitions(core.client_id)
         self._waiting_since: float | None = None
         self._seen = (0, 0)
         """Version of the metadata and count of assignments that were looked at last."""
@@ -60,6 +62,7 @@ class Reading:
         while (found := self._subscriptions.next_offset(tp)) is None:
             span = self._ensure_positions()
             now = self._clock.monotonic()
+            self._missing.note(tp, self._metadata.cluster, now)
             if now >= deadline:
                 self._core.offset_fetcher.raise_unknown([tp])
                 raise self._core.late(f"the position of {tp} was not found", timeout)
@@ -131,6 +134,7 @@ class Reading:
         if seen != self._seen:
             self._seen = seen
             self._notice_new_topics()
+            self._report_missing_partitions()
         coordinator = self._core.coordinator
         if coordinator is None:
             return FOREVER
@@ -148,6 +152,12 @@ class Reading:
                 partitions,
             )
             self._fetcher.clear_buffered(begun)
+
+    def _report_missing_partitions(self) -> None:
+        """Warn of assigned partitions that their topics do not have: they are waited for without an end."""
+        now = self._clock.monotonic()
+        for tp in self._subscriptions.assigned():
+            self._missing.note(tp, self._metadata.cluster, now)
 
     def _ensure_positions(self) -> float:
         """Have the missing positions looked up; returns the seconds after which to look again.

@@ -136,6 +136,7 @@ class ProducerCore:
     def learn(self, topic: str, partition: int, deadline: float) -> Steps[TopicInfo]:
         """The topic, once it is known and has the partition (negative: any); raises what keeps it from that."""
         checked_topic(topic)
+        missing, tp = self.sender.missing_partitions, TopicPartition(topic, partition)
         while True:
             if self.accumulator.closed:
                 raise IllegalStateError(CLOSED)
@@ -143,12 +144,14 @@ class ProducerCore:
             self.metadata.want(topic, now)
             cluster = self.metadata.cluster
             info = cluster.topics.get(topic)
+            missing.note(tp, cluster, now)
             if info is not None and partition < len(info.partitions):
                 return info
             code = cluster.errors.get(topic, 0)
             if code in REFUSED_TOPIC:
                 raise error_for(code, topic_asked(code, topic))
             if now >= deadline:
+                missing.forget(tp)
                 raise self.sender.missing(topic, partition, info)
             self.metadata.request_update()
             self.sender.wakeup_for_metadata()

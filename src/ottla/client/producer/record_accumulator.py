@@ -59,7 +59,7 @@ class ReadyCheck(Struct):
     nodes: set[int] = field(default_factory=set)
     next_check: float = FOREVER
     """Seconds after which more may have become ready by waiting."""
-    leaderless_topics: set[str] = field(default_factory=set)
+    leaderless_partitions: set[TopicPartition] = field(default_factory=set)
     """Topics with something to send and nobody to send it to."""
 
 
@@ -441,7 +441,7 @@ class RecordAccumulator:
     ) -> None:
         leader = cluster.leader(tp)
         if leader is None:
-            check.leaderless_topics.add(tp.topic)
+            check.leaderless_partitions.add(tp)
             return
         if tp in self._muted or leader.node_id in check.nodes:
             return

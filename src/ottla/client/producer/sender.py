@@ -29,6 +29,7 @@ from ottla.client.cluster import TopicInfo
 from ottla.client.exits import EXITS
 from ottla.client.future import THREAD
 from ottla.client.metrics.producer_sensors import ProducerSensors
+from ottla.client.missing_partitions import MissingPartitions
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig
@@ -89,6 +90,7 @@ class Sender:
         self.tell_statistics: Callable[[float], float] = lambda now: FOREVER
         """Tells the user of our numbers where that is due; returns the seconds until it is."""
         self._metadata = client.metadata
+        self.missing_partitions = MissingPartitions(name)
         self._accumulator = accumulator
         self._name = name
         self._asleep = False  # whether it waits
@@ -144,7 +146,7 @@ class Sender:
             return self._client.unavailable(span_ms, "max.block.ms")
         if info is not None:
             return KafkaTimeoutError(
-                f"topic {topic!r} has partitions 0 to {len(info.partitions) - 1}, and {partition} did not appear within "
+                f"topic {topic!r} has partitions {info.partition_range}, and {partition} did not appear within "
                 f"max.block.ms = {span_ms}"
             )
         code = self._metadata.cluster.errors.get(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -260,9 +262,10 @@ class Sender:
             cluster = self._metadata.cluster
             self.batches.follow_leaders(cluster, now)
             check = self._accumulator.ready(cluster, now)
-            for topic in check.leaderless_topics:
-                self._metadata.want(topic, now)
+            for tp in check.leaderless_partitions:
+                self._metadata.want(tp.topic, now)
                 self._metadata.request_update()
+                self.missing_partitions.note(tp, cluster, now)
             patience = min(check.next_check, self._accumulator.next_expiry() - now, self.batches.next_expiry() - now)
             waiting = [node for node in check.nodes if not self._client.ready(cluster.nodes[node], now)]
             ready = check.nodes.difference(waiting)

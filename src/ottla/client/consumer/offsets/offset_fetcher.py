@@ -130,7 +130,7 @@ class OffsetFetcher:
         for tp in tps:
             info = cluster.topics.get(tp.topic)
             if info is not None and tp.partition >= len(info.partitions):
-                text = f"topic {tp.topic!r} has partitions 0 to {len(info.partitions) - 1}, not {tp.partition}"
+                text = f"topic {tp.topic!r} has partitions {info.partition_range}, not {tp.partition}"
                 raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
             if info is None and tp.topic in cluster.errors:
                 raise error_for(cluster.errors[tp.topic], topic_asked(cluster.errors[tp.topic], tp.topic))
