@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import struct
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
 import pytest
@@ -16,9 +18,15 @@ from ottla.broker.embedded import Broker
 from ottla.broker.requests.admission import Admission, affordable_connections, what_to_raise
 from ottla.broker.settings.connection_limits import read_overrides
 from ottla.errors import ConfigError
+from ottla.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from ottla.protocol.messages.metadata import MetadataRequest
 from tests.broker.test_connections import MB, many_files  # noqa: F401 - a fixture
 from tests.broker.wire import Wire, batch, produce
+from tests.patience import eventually
 
 
 def test_an_address_may_have_so_many_connections_and_its_own_limit_counts_first() -> None:
@@ -39,7 +47,7 @@ def test_limits_of_single_addresses_are_read() -> None:
 
 def test_descriptors_are_left_for_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 4096))
-    assert affordable_connections(2**31 - 1) == 896
+    assert affordable_connections(2**31 - 1) == 768
     assert affordable_connections(10) == 10
     assert what_to_raise() == "raise max.connections, or the limit of open files (ulimit -n), which is 1024"
 
@@ -145,3 +153,97 @@ def test_1000_connections_that_send_big_requests_at_once_do_not_fill_the_memory(
             for one in wires[:3]:
                 one.socket.shutdown(socket.SHUT_RDWR)
         assert wire.produce("t", b"a").error_code == 0
+
+
+@pytest.mark.usefixtures("many_files")
+def test_half_requests_exceed_the_limit_on_memory_by_one_request_at_most_and_leave_nothing() -> None:
+    with Broker(process=True, queued_max_request_bytes=32 * MB) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        process = psutil.Process(broker.pid)
+        before = process.memory_info().rss
+        with halves(broker, 60, 8 * MB) as wires:
+            senders = [threading.Thread(target=send_on, args=(one, 4 * MB), daemon=True) for one in wires]
+            for sender in senders:
+                sender.start()
+            for _ in range(200):
+                assert wire.produce("t", b"a").error_code == 0
+                assert process.memory_info().rss - before < (32 + 8 + 10) * MB
+            for one in wires:
+                one.socket.shutdown(socket.SHUT_RDWR)
+            for sender in senders:
+                sender.join()
+        eventually(lambda: process.memory_info().rss - before < 10 * MB)
+
+
+def send_on(wire: Wire, size: int) -> None:
+    """Send more of a request that has begun, for as long as the broker takes it."""
+    try:
+        wire.socket.setblocking(True)
+        wire.socket.sendall(bytes(size))
+    except OSError:
+        pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limits of another process are Linux's to set")
+def test_a_broker_whose_memory_is_used_up_closes_the_connections_that_want_more_and_serves_the_others() -> None:
+    with Broker(process=True) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        process = psutil.Process(broker.pid)
+        most = process.memory_info().vms + 200 * MB
+        resource.prlimit(broker.pid, resource.RLIMIT_AS, (most, most))
+        with halves(broker, 30, 60 * MB) as wires:
+            senders = [threading.Thread(target=send_on, args=(one, 50 * MB), daemon=True) for one in wires]
+            for sender in senders:
+                sender.start()
+            eventually(lambda: not all(sender.is_alive() for sender in senders))
+            for _ in range(50):
+                assert wire.produce("t", b"a").error_code == 0
+            for one in wires:
+                with suppress(OSError):
+                    one.socket.shutdown(socket.SHUT_RDWR)
+            for sender in senders:
+                sender.join()
+        assert wire.produce("t", b"a").error_code == 0
+
+
+@contextmanager
+def broker_of_few_descriptors() -> Iterator[Broker]:
+    """A broker that may open 256 files, as by `ulimit -n 256`."""
+    with Broker(process=True) as broker:
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (256, 256))
+        with Wire(broker.bootstrap_servers) as wire:  # the limit is looked at when the setting changes
+            config = AlterableConfig("max.connections", 0, "1000000")
+            request = IncrementalAlterConfigsRequest([AlterConfigsResource(4, "", [config])])
+            assert not wire.ask(request, 1).responses[0].error_code
+        yield broker
+
+
+@pytest.mark.usefixtures("many_files")
+@pytest.mark.skipif(sys.platform != "linux", reason="the limits of another process are Linux's to set")
+def test_idle_connections_of_strangers_leave_descriptors_for_new_segments() -> None:
+    with broker_of_few_descriptors() as broker, Wire(broker.bootstrap_servers) as wire, ExitStack() as stack:
+        names = [f"t{number}" for number in range(60)]
+        for name in names:
+            wire.create(name, segment_bytes=1 << 20)
+            assert wire.produce(name, b"a").error_code == 0
+        process = psutil.Process(broker.pid)
+        before = process.num_fds()
+        for _ in range(300):
+            stack.enter_context(Wire(broker.bootstrap_servers))
+        eventually(lambda: process.num_fds() > before + 80)
+        data = os.urandom(400_000)
+        for name in names * 3:
+            assert wire.produce(name, data).error_code == 0
+        assert process.num_fds() < 256
+
+
+@pytest.mark.usefixtures("many_files")
+@pytest.mark.skipif(sys.platform != "linux", reason="the limits of another process are Linux's to set")
+def test_a_newcomer_gets_the_place_of_a_connection_that_has_sent_nothing() -> None:
+    with broker_of_few_descriptors() as broker, Wire(broker.bootstrap_servers) as known, ExitStack() as stack:
+        known.ask(MetadataRequest([]), 1)
+        for _ in range(200):
+            stack.enter_context(Wire(broker.bootstrap_servers))
+        with Wire(broker.bootstrap_servers) as newcomer:
+            assert newcomer.ask(MetadataRequest([]), 1).topics == []
+        assert known.ask(MetadataRequest([]), 1).topics == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 import tracemalloc
 from itertools import pairwise
@@ -186,3 +187,30 @@ def test_a_newcomer_that_is_known_may_send_what_everybody_may() -> None:
     sent = [bytes(size) for size in (0, 51, 5 * NEWCOMERS_PIECE_BYTES, *[1] * 100)]
     splitter.feed(memoryview(framed(*sent)), frames)
     assert frames == sent
+
+
+def test_a_large_unfinished_frame_holds_no_more_memory_than_has_arrived() -> None:
+    splitter = FrameSplitter(100_000_000)
+    frames: list[memoryview] = []
+    splitter.feed(memoryview(struct.pack(">i", 50_000_000)), frames)
+    piece, arrived = bytes(1_000_000), 0
+    for _ in range(20):
+        with splitter.space() or memoryview(b"") as space:
+            count = min(len(space), len(piece))
+            space[:count] = piece[:count]
+        splitter.advance(count, frames)
+        arrived += count
+        assert splitter.held_bytes <= arrived + DIRECT_BYTES
+    assert arrived > 10_000_000
+
+
+def test_a_large_frame_that_grows_many_times_keeps_its_bytes() -> None:
+    body = random.Random(1).randbytes(9_000_000)
+    splitter = FrameSplitter(len(body))
+    frames: list[memoryview] = []
+    data = memoryview(framed(body))
+    for start in range(0, len(data), 300_000):
+        splitter.feed(data[start : start + 300_000], frames)
+    assert len(frames) == 1
+    assert frames[0] == body
+    assert not frames[0].readonly

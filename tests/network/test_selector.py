@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 import socket
 import struct
+import sys
 import threading
 import time
 import tracemalloc
 
 import pytest
 
+from ottla.network import Selector
+from ottla.network.memory_budget import MemoryBudget
 from tests.network.conftest import PATIENCE, Party, Stage, until
 
 
@@ -148,3 +151,56 @@ def test_an_id_is_open_once(stage: Stage) -> None:
     _, _, client = stage.pair()
     with pytest.raises(ValueError, match="'up' is already open"):
         client.selector.connect("up", "127.0.0.1", 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="epoll alone tells that a peer of a stalled connection has gone")
+def test_the_memory_of_half_a_request_is_free_again_as_soon_as_its_client_has_gone() -> None:
+    memory = MemoryBudget(300_000)
+    server = Party(Selector(memory=memory))
+    listener = server.selector.listen("127.0.0.1", 0)
+    clients = [socket.create_connection(listener.address, PATIENCE) for _ in range(4)]
+    try:
+        for client in clients:
+            client.sendall(struct.pack(">i", 10_000_000) + bytes(200_000))
+        until(lambda: memory.short and len(server.accepted) == 4, server)
+        for _ in range(20):
+            server.poll(0.001)
+        for client in clients:
+            client.close()
+        until(lambda: len(server.gone) == 4, server)
+        assert memory.unfinished == 0
+        assert set(server.gone.values()) <= {
+            f"the peer closed the connection when {count} of 10000000 bytes of a frame had arrived"
+            for count in range(200_001)
+        }
+    finally:
+        for client in clients:
+            client.close()
+        server.selector.close_all()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="epoll alone tells that a peer of a stalled connection has gone")
+def test_a_request_is_taken_whole_though_its_client_sends_no_more_while_memory_is_short() -> None:
+    memory = MemoryBudget(300_000)
+    server = Party(Selector(memory=memory))
+    listener = server.selector.listen("127.0.0.1", 0)
+    half = socket.create_connection(listener.address, PATIENCE)
+    whole = socket.create_connection(listener.address, PATIENCE)
+    try:
+        half.sendall(struct.pack(">i", 10_000_000) + bytes(400_000))
+        until(lambda: memory.short, server)
+        sender = threading.Thread(target=whole.sendall, args=(struct.pack(">i", 500_000) + bytes(500_000),))
+        sender.start()
+        for _ in range(20):
+            server.poll(0.001)
+        until(lambda: not sender.is_alive(), server)
+        whole.shutdown(socket.SHUT_WR)
+        for _ in range(20):
+            server.poll(0.001)
+        half.close()
+        until(lambda: server.frames, server)
+        assert len(server.frames[0]) == 500_000
+    finally:
+        half.close()
+        whole.close()
+        server.selector.close_all()

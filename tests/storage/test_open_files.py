@@ -11,7 +11,7 @@ import pytest
 
 from ottla.errors import KafkaError
 from ottla.storage.files import open_files
-from ottla.storage.files.open_files import OpenFiles
+from ottla.storage.files.open_files import OpenFiles, connections_of, reserve_of
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments import segment
 from tests.storage.batches import NOW, append, everything, open_log
@@ -105,3 +105,31 @@ def test_half_of_what_the_process_may_open_is_for_logs() -> None:
     import resource
 
     assert OpenFiles().limit == resource.getrlimit(resource.RLIMIT_NOFILE)[0] // open_files.SHARE
+
+
+class File:
+    """A holder that counts how often it had to do without."""
+
+    used = 0
+    dropped = 0
+
+    def drop_file(self) -> None:
+        self.dropped += 1
+
+
+def test_segments_give_descriptors_up_as_connections_come_and_keep_their_least_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (256, 256))
+    files = OpenFiles()
+    assert (files.share, connections_of(256)) == (128, 160)
+    holders = [File() for _ in range(100)]
+    opened = [files.open(holder, tmp_path / str(number), create=True) for number, holder in enumerate(holders)]
+    for _ in range(160):
+        files.count_connections(1)
+        assert len(files) <= files.share
+        assert len(files) + files._connections + reserve_of(256) <= 256
+    assert files.share == 32
+    files.count_connections(-160)
+    assert files.share == 128
+    assert sum(holder.dropped for holder in holders) == len(opened) - len(files)

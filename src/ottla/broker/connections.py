@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Mapping
 
+from ottla.broker.authentication.login import LoginState
 from ottla.broker.gate import Gate
 from ottla.broker.requests.admission import Admission, what_to_raise
 from ottla.broker.requests.connection import Connection
@@ -17,9 +18,13 @@ from ottla.broker.throttle import Throttle
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import MemoryBudget
 from ottla.network.selector import Selector
+from ottla.storage.files.open_files import OPEN_FILES
 
 log = logging.getLogger(__name__)
 
+SILENT_SECONDS = 5.0
+"""How long a connection may keep a place without a request while others wait for one."""
+CLOSED_AT_ONCE = 64
 ORDINARY_ENDS = ("the peer reset the connection", "the peer closed the connection", "connection timed out")
 
 
@@ -54,6 +59,7 @@ class Connections:
         connection = Connection(channel_id, peer, local, now, self._listeners[listener])
         if self._admission.admit(peer[0]):
             self.by_channel[channel_id] = connection
+            OPEN_FILES.count_connections(1)
             self._throttle.welcome(connection, delay_ms(peer[0], now), self.leave)
             self._gate.welcome(connection, now, self.hang_up)
         else:
@@ -75,6 +81,23 @@ class Connections:
         self._selector.close(connection.channel_id)
         self._abandon(connection)
 
+    def close_silent(self, now: float) -> None:
+        """Make room for newcomers that wait: close connections that have taken a place and sent no request for it."""
+        if not self._selector.full:
+            return
+        silent = [
+            each
+            for each in self.by_channel.values()
+            if is_unknown(each) and each.call is None and now - each.last_active >= SILENT_SECONDS
+        ]
+        for connection in sorted(silent, key=lambda each: each.last_active)[:CLOSED_AT_ONCE]:
+            self.hang_up(connection, "it has sent no request, and there are as many connections as may be")
+
+    def clear(self) -> None:
+        """Forget all connections, which are closed with the selector."""
+        OPEN_FILES.count_connections(-len(self.by_channel))
+        self.by_channel.clear()
+
     def part(self, connection: Connection, reason: str) -> None:
         """Let go of a connection that has ended."""
         if reason.startswith(ORDINARY_ENDS):
@@ -86,6 +109,7 @@ class Connections:
     def _abandon(self, connection: Connection) -> None:
         if self.by_channel.pop(connection.channel_id, None) is None:
             return
+        OPEN_FILES.count_connections(-1)
         self._admission.leave(connection.peer[0])
         self._gate.leave(connection)
         self._memory.handed_out -= sum(len(frame) for frame, _ in connection.pending)
@@ -95,3 +119,11 @@ class Connections:
             # A member that waits in a join, or a fetch that waits for records, is waited for no more.
             if call.on_abandoned is not None:
                 call.on_abandoned()
+
+
+def is_unknown(connection: Connection) -> bool:
+    """True if a connection has shown nothing yet: it has not logged in where it must, or has sent no request."""
+    login = connection.login
+    if login is not None:
+        return login.state is not LoginState.DONE
+    return connection.last_active == connection.since

@@ -39,7 +39,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.connection_limits import read_overrides
 from ottla.broker.settings.endpoints import Endpoint, reached_from_here
 from ottla.broker.throttle import Throttle
-from ottla.broker.timers import Timers
+from ottla.broker.timers import Timers, repeat
 from ottla.clock import Clock, SystemClock
 from ottla.errors import ConfigError, KafkaError, OttlaError
 from ottla.network.listener import Listener
@@ -50,6 +50,8 @@ from ottla.storage.directory.data_directories import open_directories
 
 log = logging.getLogger(__name__)
 
+LOOK_SECONDS = 1.0
+"""Between two looks for connections that keep places for nothing."""
 ANSWERS_TOGETHER = 16
 """Answers of one connection that leave in one call at most, so that none waits for long."""
 
@@ -175,7 +177,7 @@ class Server:
         """For tests, in the loop: end as what is killed does. Nobody is answered any more, and the directory stays as it is."""
         for channel_id in self.connections.by_channel:
             self._selector.close(channel_id)
-        self.connections.by_channel.clear()
+        self.connections.clear()
         self._failure = OttlaError("it was crashed on purpose")
         self._end()
 
@@ -204,9 +206,14 @@ class Server:
             self.node.disk_watch.begin(self._fail)
             connections, idle_seconds = self.connections, self.config.connections_max_idle_ms / 1000
             watch_idle(idle_seconds, self._clock, self._timers, connections.by_channel, connections.leave)
+            close_silent = lambda: connections.close_silent(self._clock.monotonic())  # noqa: E731
+            repeat(self._timers, self._clock, "silent connections", close_silent, lambda: LOOK_SECONDS)
             self._gate.watch(connections.hang_up)
             while not self._farewell.begun:
-                self._turn()
+                try:
+                    self._turn()
+                except MemoryError:
+                    log.exception("the process has no memory left; the broker goes on with the next turn")
         finally:
             self._close()
         if self._failure is not None:
@@ -320,7 +327,7 @@ class Server:
             self._farewell.say_goodbye()
         finally:
             self._selector.close_all()
-            self.connections.by_channel.clear()
+            self.connections.clear()
             self._close_directory()
             self._remove_temporary()
             self._end_request_log()

@@ -8,13 +8,14 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import sys
 from collections.abc import Callable, Hashable, Sequence
 
 from ottla.model import Part
 from ottla.network.frame_buffers import FrameBuffers
 from ottla.network.frames import FrameSplitter, NewcomerSplitter
 from ottla.network.listener import Listener
-from ottla.network.poller import READ, WRITE
+from ottla.network.poller import ENDED, READ, WRITE
 from ottla.network.refusal import NobodyThere
 from ottla.network.resolver import Address
 from ottla.network.send_queue import Frames, SendQueue
@@ -37,6 +38,7 @@ class Channel:
         "connecting",
         "corked",
         "deadline",
+        "ended",
         "half_closed",
         "held_bytes",
         "interest",
@@ -78,6 +80,8 @@ class Channel:
         self.muted = False
         self.stalled = False
         """Whether it waits amid a frame until there is memory for more."""
+        self.ended = False
+        """True if the peer of a stalled channel sends no more, and the rest of the frame is in the socket."""
         self.held_bytes = 0
         """What it counts for in the account of the memory."""
         self.half_closed = False
@@ -145,7 +149,18 @@ class Channel:
         if self.connecting:
             return WRITE
         read = 0 if self.muted or self.half_closed or self.stalled else READ
+        if self.stalled and not self.ended:
+            read = ENDED
         return read | (WRITE if self.outgoing else 0)
+
+    def unread_bytes(self) -> int:
+        """The number of bytes that have arrived in the socket and were not read."""
+        import fcntl  # not on every system, and only asked where there is epoll
+        import termios
+
+        count = bytearray(4)
+        fcntl.ioctl(self.open_socket.fileno(), termios.FIONREAD, count)
+        return int.from_bytes(count, sys.byteorder)
 
     def read(self, scratch: memoryview, frames: list[memoryview], budget: int = READ_BYTES_PER_TURN) -> bool:
         """Receive this turn's share into `frames`; False at the end of the stream."""

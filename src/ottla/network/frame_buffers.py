@@ -29,16 +29,16 @@ def untouched(size: int) -> bytearray | mmap.mmap:
 class FrameBuffers:
     """Buffers that were handed out as frames, some of them still in use."""
 
-    __slots__ = ("_kept", "_most_bytes")
+    __slots__ = ("_kept", "most_bytes")
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         """Frames above `most_bytes` are not kept."""
         self._kept: list[bytearray] = []
-        self._most_bytes = most_bytes
+        self.most_bytes = most_bytes
 
     def try_allocate(self, size: int) -> bytearray | None:
         """A buffer of at least `size` bytes, with anything in it; None where there is none to spare."""
-        if LEAST_BYTES <= size <= self._most_bytes:
+        if LEAST_BYTES <= size <= self.most_bytes:
             for number, buffer in enumerate(self._kept):
                 if len(buffer) >= size and is_free(buffer):
                     return self._kept.pop(number)
@@ -46,10 +46,10 @@ class FrameBuffers:
 
     def keep(self, buffer: bytearray) -> None:
         """Have it used again when it is free; a small one makes room for a larger."""
-        if not LEAST_BYTES <= len(buffer) <= self._most_bytes:
+        if not LEAST_BYTES <= len(buffer) <= self.most_bytes:
             return
         self._kept.append(buffer)
-        while len(self._kept) > COUNT or sum(map(len, self._kept)) > LARGEST * self._most_bytes:
+        while len(self._kept) > COUNT or sum(map(len, self._kept)) > LARGEST * self.most_bytes:
             del self._kept[min(range(len(self._kept)), key=lambda number: len(self._kept[number]))]
 
 

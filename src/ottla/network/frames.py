@@ -6,16 +6,18 @@ of a frame that was handed out is not used again while anybody has a view of it.
 
 from __future__ import annotations
 
+import mmap
 import struct
 
 from ottla.errors import ProtocolError
-from ottla.network.frame_buffers import LEAST_BYTES, FrameBuffers
+from ottla.network.frame_buffers import LEAST_BYTES, FrameBuffers, untouched
 
 PREFIX = struct.Struct(">i")
 DIRECT_BYTES = 64 * 1024
 """A frame that misses at least this much is received straight into its own memory."""
 GROWTH = 4
-"""A frame's memory is at most so many times what has arrived of it; more is fewer copies, and a dearer lie."""
+"""A frame's memory is at most so many times what has arrived of it: a larger factor needs fewer copies, and lets a peer
+that announces much and sends little reserve more."""
 NEWCOMERS_FRAMES = 16
 """What a peer that nobody knows may have sent before the first of it is answered."""
 NEWCOMERS_PIECE_BYTES = 1024
@@ -35,7 +37,7 @@ class FrameSplitter:
         self._max_frame_bytes = max_frame_bytes
         self._buffers = buffers or FrameBuffers()
         self._prefix = b""
-        self._frame: bytearray | None = None
+        self._frame: bytearray | mmap.mmap | None = None
         self._length = 0
         self._filled = 0
 
@@ -81,8 +83,11 @@ class FrameSplitter:
 
     @property
     def held_bytes(self) -> int:
-        """Memory of the unfinished frame."""
-        return 0 if self._frame is None else len(self._frame)
+        """Memory of the unfinished frame: of a large one, what has arrived; the rest was not touched yet."""
+        frame = self._frame
+        if frame is None:
+            return 0
+        return self._filled if isinstance(frame, mmap.mmap) else len(frame)
 
     @property
     def missing_bytes(self) -> int:
@@ -132,21 +137,35 @@ class FrameSplitter:
             buffer[: len(piece)] = piece
         return self._handed_out(buffer, len(piece))
 
-    def _handed_out(self, buffer: bytearray, length: int) -> memoryview:
+    def _handed_out(self, buffer: bytearray | mmap.mmap, length: int) -> memoryview:
         frame = memoryview(buffer)[:length]
-        self._buffers.keep(buffer)
+        if isinstance(buffer, bytearray):
+            self._buffers.keep(buffer)
         return frame
 
-    def _write(self, frame: bytearray, piece: memoryview) -> None:
+    def _write(self, frame: bytearray | mmap.mmap, piece: memoryview) -> None:
         end = self._filled + len(piece)
         if end > len(frame):
             frame = self._grow(frame, end)
         frame[self._filled : end] = piece
         self._filled = end
 
-    def _grow(self, frame: bytearray, arrived: int) -> bytearray:
+    def _grow(self, frame: bytearray | mmap.mmap, arrived: int) -> bytearray | mmap.mmap:
+        """Give the frame more memory, in proportion to what has arrived.
+
+        Frames that are too large to be reused are mapped: their pages are taken from the system as bytes arrive, moved
+        instead of copied when the frame grows, and given back at once. Python's allocator would keep them, in holes.
+        """
+        size = min(rounded(self._length), max(GROWTH * arrived, DIRECT_BYTES))
+        if isinstance(frame, mmap.mmap):
+            try:
+                frame.resize(size)
+            except SystemError:  # a system that cannot move mapped pages
+                pass
+            else:
+                return frame
         # A new one: extending would take zeros from memory that the system has to hand out, and clear, first.
-        grown = bytearray(min(rounded(self._length), max(GROWTH * arrived, DIRECT_BYTES)))
+        grown = bytearray(size) if self._length <= self._buffers.most_bytes else untouched(size)
         grown[: self._filled] = memoryview(frame)[: self._filled]
         self._frame = grown
         return grown

@@ -63,7 +63,7 @@ class Listener:
                 break
             except OSError as error:
                 if error.errno in EXHAUSTED:
-                    self._pause(now, error)
+                    self.pause(now, error.strerror or str(error))
                     break
                 continue  # that one newcomer left before it was let in
             newcomers.append((sock, peer[:2]))
@@ -74,12 +74,13 @@ class Listener:
 
     close_socket = close
 
-    def _pause(self, now: float, error: OSError) -> None:
+    def pause(self, now: float, reason: str) -> None:
+        """Leave newcomers in the kernel's queue for a moment; the reason is logged once."""
         self.paused_until = now + PAUSE
         if not self._complained:
             self._complained = True
             host, port = self.address
-            log.warning("%s:%s accepts no connections for now: %s", host, port, error.strerror)
+            log.warning("%s:%s accepts no connections for now: %s", host, port, reason)
 
 
 def passive_address(

@@ -17,6 +17,8 @@ READ = 1
 WRITE = 4
 BROKEN = 8
 """The connection is over in both directions; reported whether or not it was asked for."""
+ENDED = 0x2000
+"""The peer sends no more; what it sent before may be unread. Reported by epoll alone."""
 
 
 class Poller(Protocol):
@@ -49,8 +51,9 @@ if sys.platform == "linux":
     class EpollPoller:
         """Linux: one dictionary lookup and two system calls cheaper than `selectors`."""
 
-        # The three flags are epoll's own numbers, so nothing is translated on the way in.
+        # The flags are epoll's own numbers, so nothing is translated on the way in.
         assert (select.EPOLLIN, select.EPOLLOUT, select.EPOLLERR) == (READ, WRITE, BROKEN)
+        assert select.EPOLLRDHUP == ENDED
 
         def __init__(self) -> None:
             self._epoll = select.epoll()
@@ -77,12 +80,12 @@ class SelectorsPoller:
         self._selector = selectors.DefaultSelector()
 
     def register(self, fd: int, interest: int) -> None:
-        if interest:
+        if interest & (READ | WRITE):
             self._selector.register(fd, self._events(interest))
 
     def modify(self, fd: int, interest: int) -> None:
         # `selectors` refuses an empty interest: a quiet descriptor is not registered at all.
-        if not interest:
+        if not interest & (READ | WRITE):
             self.unregister(fd)
         elif fd in self._selector.get_map():
             self._selector.modify(fd, self._events(interest))

@@ -17,11 +17,12 @@ from ottla.network.channel import READ_BYTES_PER_TURN, Channel, MakeChannel, acc
 from ottla.network.frame_buffers import MOST_BYTES, FrameBuffers, untouched
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import CAREFUL_BYTES, SMALL_BYTES, UNLIMITED, MemoryBudget
-from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
+from ottla.network.poller import BROKEN, ENDED, READ, WRITE, Poller, default_poller
 from ottla.network.resolver import Address, numeric, resolve
 from ottla.network.send_queue import Frames
 
 SCRATCH_BYTES = 256 * 1024
+NO_MEMORY = "the process has no memory left"
 NEWCOMERS_PER_TURN = 1
 """Steps of handshakes and logins, up to a millisecond each, that are done at a time; of others the next poll tells."""
 
@@ -167,7 +168,10 @@ class Selector:
             if isinstance(holder, Channel):
                 newcomers += holder.newcomer
                 if newcomers <= NEWCOMERS_PER_TURN or not holder.newcomer:
-                    self._serve(holder, ready)
+                    try:
+                        self._serve(holder, ready)
+                    except MemoryError:
+                        self._drop(holder, self.disconnected, NO_MEMORY)
             elif holder is not None:
                 self._accept(holder)
             elif fd == self._alarm.fileno():
@@ -311,7 +315,7 @@ class Selector:
             return
         if ready & WRITE:
             self._write(channel, self.completed_sends, self.disconnected)
-        if ready & (READ | BROKEN) and channel.socket is not None:
+        if ready & (READ | BROKEN | ENDED) and channel.socket is not None:
             self._read(channel, ready)
 
     def _read(self, channel: Channel, ready: int) -> None:
@@ -321,6 +325,8 @@ class Selector:
         if channel.muted or channel.half_closed or channel.stalled:
             if ready & BROKEN:
                 self._drop(channel, self.disconnected, "the peer reset the connection")
+            elif channel.stalled and ready & ENDED:
+                self._hear_end_of_stalled(channel)
             return
         frames: list[memoryview] = []
         reason: str | None = None
@@ -359,6 +365,15 @@ class Selector:
             channel.stalled = False
             self._update(channel)
 
+    def _hear_end_of_stalled(self, channel: Channel) -> None:
+        """Free the memory of a frame that cannot become whole any more; without this it would wait for its turn to be read."""
+        if channel.unread_bytes() < channel.splitter.missing_bytes:
+            unfinished = channel.splitter.unfinished()
+            self._drop(channel, self.disconnected, f"the peer closed the connection when {unfinished}")
+        else:
+            channel.ended = True
+            self._update(channel)
+
     def _hear_end(self, channel: Channel) -> None:
         """The peer sends no more; it may still be reading what we have for it."""
         unfinished = channel.splitter.unfinished()
@@ -389,14 +404,18 @@ class Selector:
 
     def _accept(self, listener: Listener) -> None:
         room = max(self._max_accepted - self._accepted_count, 0)
-        for sock, peer in listener.accept(self._clock.monotonic(), room):
-            channel_id = next(self._ids)
-            channel = accepted_channel(listener, sock, (channel_id, self._max_frame_bytes, peer, self._buffers))
-            if channel is not None:
-                self._channels[channel_id] = channel
-                self._accepted_count += 1
-                self._adopt(channel)
-                self.accepted.append(channel_id)
+        now = self._clock.monotonic()
+        try:
+            for sock, peer in listener.accept(now, room):
+                channel_id = next(self._ids)
+                channel = accepted_channel(listener, sock, (channel_id, self._max_frame_bytes, peer, self._buffers))
+                if channel is not None:
+                    self._channels[channel_id] = channel
+                    self._accepted_count += 1
+                    self._adopt(channel)
+                    self.accepted.append(channel_id)
+        except MemoryError:
+            listener.pause(now, NO_MEMORY)
         if listener.paused_until is not None:
             self._paused.add(listener)
             self._poller.modify(listener.socket.fileno(), 0)

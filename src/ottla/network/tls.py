@@ -206,6 +206,11 @@ class TlsChannel(Channel):
         self._queue.send_unasked(sock)
         return True
 
+    def unread_bytes(self) -> int:
+        """The same, with what was read and not decrypted; what is encrypted is never shorter than its contents."""
+        held = self._incoming.pending + (self._tls.pending() if self._tls is not None else 0)
+        return super().unread_bytes() + held
+
     def close(self) -> None:
         """Say farewell, where that can be said at once, and let go."""
         if self._tls is not None and not self.connecting and self.socket is not None and not self._queue.owes():

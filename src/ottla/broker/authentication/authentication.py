@@ -21,6 +21,7 @@ from ottla.broker.authentication.passwords import Passwords, check_password
 from ottla.broker.authentication.tokens import TokenRefused, TokenRules, UnknownKey, verify
 from ottla.broker.bounded_log import BoundedLog
 from ottla.broker.disk import Disk
+from ottla.broker.requests.admission import affordable_connections
 from ottla.broker.requests.connection import ANONYMOUS, Connection
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
@@ -42,6 +43,8 @@ log = logging.getLogger(__name__)
 
 LOGIN_SECONDS = 30.0
 """How long a connection may take from its beginning to its first request that counts, a handshake of TLS included."""
+UNKNOWN_PART = 2
+"""One place in so many may be taken by connections that have not logged in: the others are for users."""
 MOST_UNKNOWN = 1024
 """Connections that have not logged in, at a time; for one more the one that has been at it longest has to go."""
 LOGIN_APIS = frozenset((ApiVersionsRequest.KEY, SaslHandshakeRequest.KEY, SaslAuthenticateRequest.KEY))
@@ -86,7 +89,8 @@ class Authentication:
             return None
         connection.login = Login(security, now + LOGIN_SECONDS)
         self._unknown[connection.channel_id] = connection
-        return next(iter(self._unknown.values())) if len(self._unknown) > MOST_UNKNOWN else None
+        most = min(MOST_UNKNOWN, max(affordable_connections(self._config.max_connections) // UNKNOWN_PART, 1))
+        return next(iter(self._unknown.values())) if len(self._unknown) > most else None
 
     @property
     def has_logins(self) -> bool:

@@ -6,9 +6,7 @@ import resource
 from collections import Counter
 from collections.abc import Mapping
 
-LEAST_RESERVE = 64
-RESERVED_PART = 8
-"""One in so many descriptors is kept for files."""
+from ottla.storage.files.open_files import connections_of
 
 
 class Admission:
@@ -42,11 +40,11 @@ class Admission:
 
 
 def affordable_connections(wanted: int) -> int:
-    """As many as wanted, or as leave a reserve of descriptors: who runs out of them can open no log either."""
+    """Return as many as wanted, or as leave descriptors for logs and for everything else that is opened."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return wanted
-    return min(wanted, max(limit - max(LEAST_RESERVE, limit // RESERVED_PART), 1))
+    return min(wanted, connections_of(limit))
 
 
 def what_to_raise() -> str:

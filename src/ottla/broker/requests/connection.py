@@ -43,6 +43,7 @@ class Connection:
         "peer",
         "pending",
         "principal",
+        "since",
         "software",
         "unlogged",
     )
@@ -72,7 +73,7 @@ class Connection:
         """Produces that were begun while it is under way, each to be answered after those before it."""
         self.unlogged: Callable[[float], None] | None = None
         """Writes the request log's line once the answer is gone."""
-        self.last_active = now
+        self.since = self.last_active = now
 
     def __str__(self) -> str:
         return f"{self.peer[0]}:{self.peer[1]}"

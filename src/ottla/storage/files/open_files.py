@@ -1,6 +1,10 @@
 """The segments whose files are open: as many at most as leave descriptors for connections.
 
+    of 1,024 descriptors   128 for everything else | 128 to 512 for segments | up to 768 for clients' connections
+
 A file that was not used for a while is closed when room is needed, and opened again when it is. Any thread may ask.
+Segments may have half of all descriptors while few clients are connected. As connections come, segments give some up;
+their least share is never a connection's, so that no number of connections keeps a log from beginning a segment.
 """
 
 from __future__ import annotations
@@ -16,6 +20,11 @@ from ottla.storage.files.open_file import OpenFile
 
 SHARE = 2
 """One descriptor in so many may be a log's."""
+LEAST_SHARE = 8
+"""One descriptor in so many is kept for logs, however many connections there are."""
+LEAST_RESERVE = 64
+RESERVED_PART = 8
+"""One in so many descriptors is neither for segments nor for connections: indexes, checkpoints, peers."""
 UNLIMITED = 65_536
 """Files that are enough where the system sets no bound."""
 
@@ -38,6 +47,8 @@ class OpenFiles:
         self.opened = 0
         """How many were ever opened."""
         self._limit = limit
+        self._is_shared = limit is None
+        self._connections = 0
         self._holders: weakref.WeakKeyDictionary[Holder, None] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -51,6 +62,23 @@ class OpenFiles:
             self._limit = UNLIMITED if soft == resource.RLIM_INFINITY else max(soft // SHARE, 1)
         return self._limit
 
+    @property
+    def share(self) -> int:
+        """How many files may be open now, beside the connections that there are."""
+        if not self._is_shared:
+            return self.limit
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if soft == resource.RLIM_INFINITY:
+            return self.limit
+        return min(self.limit, max(soft - reserve_of(soft) - self._connections, soft // LEAST_SHARE, 1))
+
+    def count_connections(self, change: int) -> None:
+        """Take note of descriptors that clients' connections have taken, or given back."""
+        with self._lock:
+            self._connections += change
+        if change > 0 and len(self._holders) > self.share:
+            self._make_room()
+
     def open(self, holder: Holder, path: Path, *, create: bool = False, write: bool = False) -> OpenFile:
         """The file for `holder`; others give theirs up where there are too many."""
         try:
@@ -63,7 +91,7 @@ class OpenFiles:
             self.opened += 1
             holder.used = self.opened
             self._holders[holder] = None
-            crowded = len(self._holders) > self.limit
+            crowded = len(self._holders) > self.share
         if crowded:
             self._make_room()
         return file
@@ -82,6 +110,16 @@ class OpenFiles:
                 del self._holders[holder]
                 holder.drop_file()
         return len(closed)
+
+
+def reserve_of(descriptors: int) -> int:
+    """How many of so many descriptors are for neither segments nor connections."""
+    return max(LEAST_RESERVE, descriptors // RESERVED_PART)
+
+
+def connections_of(descriptors: int) -> int:
+    """How many of so many descriptors connections may have at most."""
+    return max(descriptors - reserve_of(descriptors) - descriptors // LEAST_SHARE, 1)
 
 
 OPEN_FILES = OpenFiles()
