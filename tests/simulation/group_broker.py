@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.coordination.groups.classic.answers import join_refused, sync_refused
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.records import ClassicGroupRecord
+from ottla.coordination.groups.classic.responses import join_error_response, sync_error_response
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, TopicsSeen
 from ottla.coordination.groups.consumer.group import ConsumerGroup
@@ -275,7 +275,7 @@ class GroupBroker:
         self.world.say(client, f"JoinGroup {request.member_id or 'anew'} because of {request.reason}")
 
         def respond(reply: Any) -> None:
-            told = join_refused(reply, request.member_id) if isinstance(reply, int) else reply
+            told = join_error_response(reply, request.member_id) if isinstance(reply, int) else reply
             self.world.say(client, f"joined: {told.member_id} in {told.generation_id}, error {told.error_code}")
             answer(told)
 
@@ -290,7 +290,7 @@ class GroupBroker:
         self.world.say(client, f"SyncGroup {request.member_id} in {request.generation_id}")
 
         def respond(reply: Any) -> None:
-            told = sync_refused(reply) if isinstance(reply, int) else reply
+            told = sync_error_response(reply) if isinstance(reply, int) else reply
             self.world.say(client, f"synced: {request.member_id} in {request.generation_id}, error {told.error_code}")
             answer(told)
 

@@ -13,9 +13,8 @@ from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.assignors.wire import decode_assignment
 from ottla.client.consumer.coordinator.generation import Generation
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.state import ClassicGroupState
-from ottla.coordination.groups.classic.static_joining import SKIPPING_SINCE
+from ottla.coordination.groups.classic.decision import SKIP_ASSIGNMENT_VERSION
+from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage, TopicMetadata
@@ -222,7 +221,7 @@ class GroupHistory:
     def _grow(self) -> None:
         """Topics get partitions and records; members hear of it when they renew their metadata."""
         chance = self.world.chance
-        if self.ends and self.static and self.broker.join_version < SKIPPING_SINCE:
+        if self.ends and self.static and self.broker.join_version < SKIP_ASSIGNMENT_VERSION:
             return  # with older clients nobody leads once a static leader has come back, and nobody notices growth
         if self.ends:
             # In the end all of them: whoever reads only one is to hear of it.

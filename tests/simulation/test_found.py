@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.errors import CommitFailedError
 from ottla.model import OffsetAndMetadata
 from tests.simulation.group_history import GroupHistory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ottla.coordination.groups.classic.answers import join_refused
+from ottla.coordination.groups.classic.responses import join_error_response
 from ottla.protocol.apis import APIS
 from ottla.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -84,7 +84,7 @@ def denial(key: int, version: int, request: Any, code: int, sentence: str) -> Me
 
 
 def join_group(version: int, request: JoinGroupRequest, code: int, sentence: str) -> Message:
-    answer = join_refused(code, request.member_id)
+    answer = join_error_response(code, request.member_id)
     return answer if version >= NULL_PROTOCOL_SINCE else replace(answer, protocol_name="")
 
 

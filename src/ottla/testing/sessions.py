@@ -16,7 +16,7 @@ def expire(node: BrokerNode, group_id: str) -> int:
     group = node.groups.find(group_id)
     if group is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}")
-    from ottla.coordination.groups.classic.draft import SESSION
+    from ottla.coordination.groups.classic.decision import SESSION
     from ottla.coordination.groups.events import AlarmName, AlarmRang
 
     members = list(group.members)

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from ottla.coordination.groups.classic.draft import JOIN, SESSION, SYNC
-from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.decision import JOIN, SESSION, SYNC
+from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.coordination.groups.classic.notes import RebalanceStarted
 from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory
-from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import (
     AlarmName,
@@ -280,7 +279,7 @@ class Story:
 
     def hangup(self, names: list[str], options: dict[str, str]) -> None:
         member = self.group.members[names[0]]
-        waiting = member.joining or member.syncing
+        waiting = member.join_ticket or member.sync_ticket
         assert waiting, f"{names[0]} does not wait"
         self.tell(names[0], lambda ticket: CallerGone(ticket, "g", waiting, self.wall_ms))
 
@@ -347,7 +346,7 @@ def partition(name: str) -> TopicPartition:
 def shown_group(group: ClassicGroup) -> str:
     marks = {name: "*" * (name == group.leader) for name in group.members}
     for name, member in group.members.items():
-        marks[name] += "+" * bool(member.joining) + "~" * bool(member.syncing)
+        marks[name] += "+" * bool(member.join_ticket) + "~" * bool(member.sync_ticket)
     return " ".join([f"{group.state} {group.generation}:", *(name + mark for name, mark in marks.items())]).rstrip(":")
 
 

@@ -27,7 +27,7 @@ def step(story: Story, chance: random.Random) -> None:
         "rebalance": "20",
         "version": chance.choice("059"),
     }
-    waiting = [each.member_id for each in group.members.values() if each.waits] if group else []
+    waiting = [each.member_id for each in group.members.values() if each.is_waiting] if group else []
     everybody = {member: member for member in ids}
     wishes: list[tuple[str, list[str], dict[str, str]]] = [
         ("join", ["a"], {**topics, **({"static": chance.choice("ij")} if chance.random() < 0.4 else {})}),

@@ -6,9 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import ClassicMember, listed
-from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember, listed
 
 
 def member(name: str, rebalance_timeout_ms: int = 60_000) -> ClassicMember:
@@ -20,11 +18,11 @@ TWO = NOBODY.with_member(member("a")).with_member(member("b", 90_500)).changed(p
 
 
 def test_a_group_is_blank_while_nothing_is_known_of_it() -> None:
-    assert NOBODY.blank
-    assert not NOBODY.with_member(member("a")).blank
-    assert not NOBODY.changed(generation=1).blank
-    assert not NOBODY.changed(pending=frozenset({"a"})).blank
-    assert not NOBODY.changed(protocol_type="consumer").blank
+    assert NOBODY.is_blank
+    assert not NOBODY.with_member(member("a")).is_blank
+    assert not NOBODY.changed(generation=1).is_blank
+    assert not NOBODY.changed(pending=frozenset({"a"})).is_blank
+    assert not NOBODY.changed(protocol_type="consumer").is_blank
 
 
 def test_who_is_gone_is_waited_for_nowhere() -> None:
@@ -55,10 +53,10 @@ def test_an_empty_group_takes_who_names_a_type_and_a_protocol(protocol_type: str
 
 
 def test_a_group_of_consumers_that_does_not_say_what_it_reads_may_read_anything() -> None:
-    assert TWO.reads("t")
-    assert not TWO.changed(protocol_type="connect").reads("t")
-    assert TWO.changed(topics=frozenset({"t"})).reads("t")
-    assert not TWO.changed(topics=frozenset({"t"})).reads("u")
+    assert TWO.may_read("t")
+    assert not TWO.changed(protocol_type="connect").may_read("t")
+    assert TWO.changed(topics=frozenset({"t"})).may_read("t")
+    assert not TWO.changed(topics=frozenset({"t"})).may_read("u")
 
 
 def test_when_a_group_came_into_its_state_is_unknown_at_first() -> None:
@@ -72,7 +70,9 @@ def test_when_a_group_came_into_its_state_is_unknown_at_first() -> None:
         TWO.changed(state=ClassicGroupState.PREPARING_REBALANCE, pending_sync=frozenset({"a"})),
         TWO.changed(state=ClassicGroupState.STABLE, protocol_name="sticky"),
         TWO.changed(state=ClassicGroupState.STABLE, protocol_name="range", initial_delay_left=1.0),
-        TWO.with_member(replace(member("a"), joining=1)).changed(state=ClassicGroupState.STABLE, protocol_name="range"),
+        TWO.with_member(replace(member("a"), join_ticket=1)).changed(
+            state=ClassicGroupState.STABLE, protocol_name="range"
+        ),
         NOBODY.changed(state=ClassicGroupState.DEAD),
     ],
 )
@@ -82,9 +82,9 @@ def test_a_group_that_cannot_be_is_found(broken: ClassicGroup) -> None:
 
 
 def test_a_member_waits_in_a_join_or_in_a_sync() -> None:
-    assert not member("a").waits
-    assert replace(member("a"), joining=1).waits
-    assert replace(member("a"), syncing=1).waits
+    assert not member("a").is_waiting
+    assert replace(member("a"), join_ticket=1).is_waiting
+    assert replace(member("a"), sync_ticket=1).is_waiting
 
 
 def test_what_was_read_of_a_members_metadata_is_no_part_of_it() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ottla.coordination.groups.classic.draft import SESSION
-from ottla.coordination.groups.classic.joining import updated_member
-from ottla.coordination.groups.classic.member import ClassicMember
+from ottla.coordination.groups.classic.decision import SESSION, updated_member
+from ottla.coordination.groups.classic.group import ClassicMember
 from ottla.coordination.groups.events import AlarmName, JoinRequested
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from tests.coordination.groups.prelude import (
@@ -348,13 +347,13 @@ def test_an_id_is_kept_for_the_session_that_its_client_asked_for() -> None:
 
 
 def test_a_join_says_anew_who_a_member_is() -> None:
-    member = ClassicMember("m1", None, "app", "/h", 1, 2, (("range", b""),), topics={"range": frozenset("t")})
+    member = ClassicMember("m1", None, "app", "/h", 1, 2, (("range", b""),), _topics={"range": frozenset("t")})
     request = JoinGroupRequest(
         "g", 20, 10, "m1", protocol_type="consumer", protocols=[JoinGroupRequestProtocol("sticky", b"s")]
     )
     again = updated_member(member, JoinRequested(7, request, 9, "", "other", "/i", 0), "m1")
-    assert again == ClassicMember("m1", None, "other", "/i", 10, 20, (("sticky", b"s"),), joining=7)
-    assert not again.topics
+    assert again == ClassicMember("m1", None, "other", "/i", 10, 20, (("sticky", b"s"),), join_ticket=7)
+    assert not again._topics
 
 
 def test_a_leader_that_is_not_the_first_stays_the_leader() -> None:

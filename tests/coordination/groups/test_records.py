@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import ClassicMember
+from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember, subscribed_topics
 from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory, group_of
-from ottla.coordination.groups.classic.state import ClassicGroupState
-from ottla.coordination.groups.classic.subscription import subscribed_topics
 from ottla.coordination.groups.records import decode_record, encode_record
 from ottla.errors import CorruptRecordError
 from tests.coordination.groups.story import subscription

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.coordination.groups.classic.draft import JOIN, SYNC
+from ottla.coordination.groups.classic.decision import JOIN, SYNC
 from ottla.coordination.groups.events import AlarmName, AlarmRang
 from tests.coordination.groups.prelude import one_stable, two_assigned, two_joined, two_joining, two_stable
 from tests.coordination.groups.story import Story
@@ -244,7 +244,7 @@ def test_what_rings_too_late_changes_nothing() -> None:
 
 def test_a_group_that_emptied_reads_nothing_and_has_no_protocol() -> None:
     story = Story().play(one_stable())
-    assert story.group.reads("t")
+    assert story.group.may_read("t")
     story.play("""
         leave m1
         keep generation 2
@@ -252,5 +252,5 @@ def test_a_group_that_emptied_reads_nothing_and_has_no_protocol() -> None:
         m1: NONE
         Empty 2
     """)
-    assert not story.group.reads("t")
+    assert not story.group.may_read("t")
     assert story.group.protocol_name is None

@@ -7,9 +7,7 @@ from ottla.broker.group_calls import code_of
 from ottla.broker.handlers.consumer_group_describe import operations_on
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import ClassicMember
-from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from ottla.coordination.groups.consumer.consumer_groups import not_found
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.errors import ErrorCode, KafkaError

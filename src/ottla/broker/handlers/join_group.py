@@ -8,7 +8,7 @@ from typing import Any
 from ottla.broker.group_calls import ask
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.coordination.groups.classic.answers import join_refused
+from ottla.coordination.groups.classic.responses import join_error_response
 from ottla.coordination.groups.events import JoinRequested
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.protocol.schema import Message, replace
@@ -27,7 +27,7 @@ def handle(node: BrokerNode, call: Call, request: JoinGroupRequest) -> Message |
         return JoinRequested(ticket, request, call.version, fresh_id, client_id, host, node.clock.wall_ms())
 
     def response(reply: Any) -> JoinGroupResponse:
-        answer = reply if isinstance(reply, JoinGroupResponse) else join_refused(reply, request.member_id)
+        answer = reply if isinstance(reply, JoinGroupResponse) else join_error_response(reply, request.member_id)
         if call.version < NULL_SINCE and answer.protocol_name is None:
             return replace(answer, protocol_name="")
         return answer

@@ -7,7 +7,7 @@ from typing import Any
 from ottla.broker.group_calls import ask
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.coordination.groups.classic.answers import sync_refused
+from ottla.coordination.groups.classic.responses import sync_error_response
 from ottla.coordination.groups.events import SyncRequested
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -21,10 +21,10 @@ def handle(node: BrokerNode, call: Call, request: SyncGroupRequest) -> Message |
     """A member's assignment, or why it gets none."""
 
     def response(reply: Any) -> SyncGroupResponse:
-        return reply if isinstance(reply, SyncGroupResponse) else sync_refused(reply)
+        return reply if isinstance(reply, SyncGroupResponse) else sync_error_response(reply)
 
     if call.version >= PROTOCOL_SINCE and None in (request.protocol_type, request.protocol_name):
-        return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        return sync_error_response(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     return ask(
         node, call, request.group_id, lambda ticket: SyncRequested(ticket, request, node.clock.wall_ms()), response
     )

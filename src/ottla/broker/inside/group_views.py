@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from ottla.broker.inside.views import GroupView, MemberView
-from ottla.coordination.groups.classic.draft import JOIN, SYNC
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import ClassicMember
-from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.classic.decision import JOIN, SYNC
+from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.member import ConsumerMember, MemberState, TopicIdPartition
 from ottla.coordination.groups.events import AlarmName
@@ -60,9 +58,9 @@ def classic_members(group: ClassicGroup, due: Due) -> Iterator[MemberView]:
 
 def classic_wait(group: ClassicGroup, member: ClassicMember) -> str:
     """What a member waits for, or is waited for."""
-    if member.joining:
+    if member.join_ticket:
         return "has joined, and waits for the others"
-    if member.syncing:
+    if member.sync_ticket:
         return "waits for the leader's assignment"
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
         return "is to join again"

@@ -13,8 +13,8 @@ from ottla.broker.loop_call import NotInTime, call_in_loop
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.latencies import Latencies
 from ottla.broker.requests.request_counts import RequestCounts
+from ottla.coordination.groups.classic.group import ClassicGroupState
 from ottla.coordination.groups.classic.notes import Assigned, Emptied, RebalanceStarted, Stabilized
-from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.consumer.notes import EpochBegun
 from ottla.errors import KafkaError
 from ottla.trace import EventStream

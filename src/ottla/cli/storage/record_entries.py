@@ -69,7 +69,7 @@ def offsets_entry(key: bytes | None, value: bytes | None) -> Entry:
 
 def member_entry(member: Struct) -> Entry:
     """A member of a classic group: the topics that it wants and the partitions that it has, in words."""
-    from ottla.coordination.groups.classic.subscription import assigned_partitions, subscribed_topics
+    from ottla.coordination.groups.classic.group import assigned_partitions, subscribed_topics
 
     fields = asdict(member)
     topics = subscribed_topics(bytes(fields["subscription"]))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import CONSUMER
-from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.classic.group import CONSUMER, ClassicGroup, ClassicGroupState
 from ottla.coordination.offsets.records import OffsetCommitValue, OffsetRecord
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
@@ -45,7 +43,7 @@ def subscription_errors(group: ClassicGroup, partitions: Sequence[TopicPartition
 
 def reads(group: ClassicGroup, topic: str) -> bool:
     """Whether members are there, and read `topic`."""
-    return group.state is not ClassicGroupState.EMPTY and group.reads(topic)
+    return group.state is not ClassicGroupState.EMPTY and group.may_read(topic)
 
 
 def expired(group: ClassicGroup, offsets: Committed, now_ms: int, retention_ms: int) -> list[TopicPartition]:

@@ -14,20 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ottla.coordination.groups.classic.alarms import ring
-from ottla.coordination.groups.classic.answers import join_refused, sync_refused
-from ottla.coordination.groups.classic.committing import commit_error as classic_commit_error
-from ottla.coordination.groups.classic.committing import (
-    transactional_commit_error as classic_transactional_commit_error,
-)
-from ottla.coordination.groups.classic.draft import ClassicDraft
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.joining import grants_session, join
-from ottla.coordination.groups.classic.rebalancing import prepare_rebalance
+from ottla.coordination.groups.classic import decision as classic
+from ottla.coordination.groups.classic.decision import ClassicGroupDecision, is_session_timeout_allowed
+from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory, group_of
-from ottla.coordination.groups.classic.sessions import caller_gone, heartbeat, leave
-from ottla.coordination.groups.classic.state import ClassicGroupState
-from ottla.coordination.groups.classic.syncing import sync
+from ottla.coordination.groups.classic.responses import join_error_response, sync_error_response
 from ottla.coordination.groups.committing import commit_records, pending_records
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer.committing import commit_error, fetch_error, transactional_commit_error
@@ -159,7 +150,7 @@ class Shard:
         group = self._group_in(record)
         if group is None:
             self.offsets.bury(record.group.group_id if isinstance(record, GroupInMemory) else record.key.group)
-        if group is None or group.blank:
+        if group is None or group.is_blank:
             self.groups.pop(record.group.group_id if isinstance(record, GroupInMemory) else record.key.group, None)
         else:
             self.groups[group.group_id] = group
@@ -169,7 +160,7 @@ class Shard:
         assert self.groups.keys().isdisjoint(self.consumers.groups)
         for name, group in self.groups.items():
             assert group.group_id == name
-            assert not group.blank
+            assert not group.is_blank
             group.check()
 
     def _group_in(self, record: ClassicGroupRecord | GroupInMemory) -> ClassicGroup | None:
@@ -177,8 +168,8 @@ class Shard:
             return record.group
         return None if record.value is None else group_of(record)
 
-    def _draft(self, group: ClassicGroup, now: float, wall_ms: int) -> ClassicDraft:
-        return ClassicDraft(group, self.config, now, wall_ms)
+    def _decision(self, group: ClassicGroup, now: float, wall_ms: int) -> ClassicGroupDecision:
+        return ClassicGroupDecision(group, self.config, now, wall_ms)
 
     def _join(self, event: JoinRequested, now: float) -> Decision[Record]:
         request = event.request
@@ -192,28 +183,28 @@ class Shard:
 
     def _join_classic(self, event: JoinRequested, now: float) -> Decision[Record]:
         request = event.request
-        if not grants_session(self.config, request):
-            return replied(event.ticket, join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
+        if not is_session_timeout_allowed(self.config, request):
+            return replied(event.ticket, join_error_response(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
         group = self.classic(request.group_id)
         if group is None:
             # An id that we have not given away: the group was deleted, or the log was lost. The client forgets the id
             # and comes as somebody new.
             if request.member_id:
-                return replied(event.ticket, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+                return replied(event.ticket, join_error_response(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
             group = ClassicGroup(request.group_id)
-        draft = self._draft(group, now, event.wall_ms)
-        join(draft, event)
-        return draft.decision()
+        decision = self._decision(group, now, event.wall_ms)
+        decision.join(event)
+        return decision.result()
 
     def _sync(self, event: SyncRequested, now: float) -> Decision[Record]:
         if event.request.group_id in self.consumers.groups:
             return self.consumers.sync(event, now)
         group = self.groups.get(event.request.group_id)
         if group is None:
-            return replied(event.ticket, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
-        draft = self._draft(group, now, event.wall_ms)
-        sync(draft, event)
-        return draft.decision()
+            return replied(event.ticket, sync_error_response(ErrorCode.UNKNOWN_MEMBER_ID))
+        decision = self._decision(group, now, event.wall_ms)
+        decision.sync(event)
+        return decision.result()
 
     def _beat(self, event: HeartbeatReceived, now: float) -> Decision[Record]:
         if event.request.group_id in self.consumers.groups:
@@ -221,9 +212,9 @@ class Shard:
         group = self.groups.get(event.request.group_id)
         if group is None:
             return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
-        draft = self._draft(group, now, 0)
-        heartbeat(draft, event)
-        return draft.decision()
+        decision = self._decision(group, now, 0)
+        decision.heartbeat(event)
+        return decision.result()
 
     def _leave(self, event: LeaveRequested, now: float) -> Decision[Record]:
         if event.request.group_id in self.consumers.groups:
@@ -231,17 +222,17 @@ class Shard:
         group = self.groups.get(event.request.group_id)
         if group is None:
             return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
-        draft = self._draft(group, now, event.wall_ms)
-        leave(draft, event)
-        return draft.decision()
+        decision = self._decision(group, now, event.wall_ms)
+        decision.leave(event)
+        return decision.result()
 
     def _caller_gone(self, event: CallerGone, now: float) -> Decision[Record]:
         group = self.groups.get(event.group)
         if group is None:
             return Decision()
-        draft = self._draft(group, now, event.wall_ms)
-        caller_gone(draft, event)
-        return draft.decision()
+        decision = self._decision(group, now, event.wall_ms)
+        decision.handle_disconnect(event)
+        return decision.result()
 
     def _ring(self, event: AlarmRang, now: float) -> Decision[Record]:
         if event.name.group in self.consumers.groups:
@@ -249,21 +240,23 @@ class Shard:
         group = self.groups.get(event.name.group)
         if group is None:
             return Decision()
-        draft = self._draft(group, now, event.wall_ms)
-        ring(draft, event.name)
-        return draft.decision()
+        decision = self._decision(group, now, event.wall_ms)
+        decision.handle_timer(event.name)
+        return decision.result()
 
     def _loaded(self, event: Loaded, now: float) -> Decision[Record]:
         """Give everybody a session to come back, since nobody's last heartbeat is known any more."""
         decisions = self.consumers.loaded(now, event.wall_ms)
         for group in self.groups.values():
-            draft = self._draft(group, now, event.wall_ms)
+            decision = self._decision(group, now, event.wall_ms)
             for member in group.members.values():
-                draft.begin_session(member)
+                decision.restart_session(member)
             # The setting was lowered while the broker was down; the rebalance turns away who is too much.
             if len(group.members) > self.config.max_size:
-                prepare_rebalance(draft, f"it was read with more members than group.max.size = {self.config.max_size}")
-            decisions.append(draft.decision())
+                decision.prepare_rebalance(
+                    f"it was read with more members than group.max.size = {self.config.max_size}"
+                )
+            decisions.append(decision.result())
         return together(decisions)
 
     def _commit(self, event: OffsetsCommitted, now: float) -> Decision[Record]:
@@ -272,22 +265,22 @@ class Shard:
             error = commit_error(consumers, self.consumers.image, event)
             return Decision(() if error else commit_records(event), (Reply(event.ticket, error),))
         group = self.classic(event.group)
-        error = classic_commit_error(group, event)
+        error = classic.commit_error(group, event)
         replies = (Reply(event.ticket, error),)
         if error:
             return Decision(replies=replies)
         alarms: tuple[Alarm, ...] = ()
         # Clients that commit more often than they send heartbeats stay in, as with Kafka.
         if group is not None and event.member_id in group.members and group.state in SESSION_STATES:
-            draft = self._draft(group, now, event.wall_ms)
-            draft.begin_session(group.members[event.member_id])
-            alarms = draft.decision().alarms
+            decision = self._decision(group, now, event.wall_ms)
+            decision.restart_session(group.members[event.member_id])
+            alarms = decision.result().alarms
         return Decision(commit_records(event), replies, alarms)
 
     def _commit_in_transaction(self, event: TransactionalOffsetsCommitted, now: float) -> Decision[Record]:
         consumers = self.consumers.groups.get(event.group)
         if consumers is None:
-            error = classic_transactional_commit_error(self.classic(event.group), event)
+            error = classic.transactional_commit_error(self.classic(event.group), event)
         else:
             error = transactional_commit_error(consumers, self.consumers.image, event)
         return Decision(() if error else pending_records(event), (Reply(event.ticket, error),))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.classic.group import ClassicGroupState
 from ottla.coordination.groups.consumer.notes import GroupConverted
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, decode

@@ -1,73 +1,164 @@
-"""A classic group: a value, made anew by each change.
+"""Values of the classic protocol: a group, its state, and its members. Each change makes a new value.
 
-What every member must know of its group is here, and what can be worked out from its members; who may do what, and
-what follows from it, is not.
+`ClassicGroup` knows what follows from its own fields: which protocol is elected, whether all members have joined, which topics
+they read. Which request changes what is in `decision`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from enum import Enum
 from typing import Any, ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ottla.coordination.groups.classic.member import CONSUMER, ClassicMember
-from ottla.coordination.groups.classic.state import NEXT, ClassicGroupState
+from ottla.errors import ErrorCode, few_of
+from ottla.model import TopicPartition
+from ottla.protocol import errors
+from ottla.protocol.messages import consumer_protocol as wire
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""Names and metadata of the protocols that a member supports, the preferred one first."""
+CONSUMER = "consumer"
+"""The protocol type whose metadata names topics."""
+
+
+class ClassicGroupState(Enum):
+    """The states of a group, with Kafka's names, as DescribeGroups and ListGroups return them."""
+
+    EMPTY = "Empty"
+    """No members; the group may have committed offsets."""
+    PREPARING_REBALANCE = "PreparingRebalance"
+    """The coordinator waits for members to join."""
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    """All members have joined; the coordinator waits for the leader's assignment."""
+    STABLE = "Stable"
+    """Every member has an assignment."""
+    DEAD = "Dead"
+    """The state of a group that does not exist; the state machine has no such group."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+TRANSITIONS: Mapping[ClassicGroupState, frozenset[ClassicGroupState]] = {
+    ClassicGroupState.EMPTY: frozenset({ClassicGroupState.PREPARING_REBALANCE, ClassicGroupState.DEAD}),
+    ClassicGroupState.PREPARING_REBALANCE: frozenset({ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.EMPTY}),
+    ClassicGroupState.COMPLETING_REBALANCE: frozenset(
+        {ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE}
+    ),
+    ClassicGroupState.STABLE: frozenset({ClassicGroupState.PREPARING_REBALANCE}),
+    ClassicGroupState.DEAD: frozenset(),
+}
+"""The allowed next states."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicMember:
+    """A member as the coordinator knows it."""
+
+    member_id: str
+    instance_id: str | None
+    """The `group.instance.id` of a static member."""
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocols: Protocols
+    assignment: bytes = b""
+    join_ticket: int = 0
+    """The ticket of its JoinGroup that has no response yet; 0 if there is none."""
+    sync_ticket: int = 0
+    """The ticket of its SyncGroup that has no response yet; 0 if there is none."""
+    is_new: bool = False
+    """True until its first JoinGroup is answered; it cannot send heartbeats before."""
+    _topics: dict[str, frozenset[str] | None] = dataclass_field(default_factory=dict, compare=False, repr=False)
+    # The subscription by protocol name, read when it is first needed.
+
+    @property
+    def has_joined(self) -> bool:
+        """True if its JoinGroup waits for the rebalance."""
+        return bool(self.join_ticket)
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if it waits for a response, and therefore cannot send heartbeats."""
+        return bool(self.join_ticket or self.sync_ticket)
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """Return its metadata for a protocol."""
+        return next((metadata for name, metadata in self.protocols if name == protocol), b"")
+
+    def vote(self, candidates: frozenset[str]) -> str:
+        """Return the candidate that the member prefers."""
+        return next(name for name, _ in self.protocols if name in candidates)
+
+    def subscription(self, protocol: str | None) -> frozenset[str] | None:
+        """Return the topics that it subscribes to, by the consumer protocol; None if they cannot be read."""
+        if protocol is None:
+            return None
+        if protocol not in self._topics:
+            self._topics[protocol] = subscribed_topics(self.metadata(protocol))
+        return self._topics[protocol]
 
 
 class ClassicGroup(Struct, frozen=True):
-    """A group of members that share out partitions, or that just keeps offsets."""
+    """A group of members that divide partitions among themselves, or a group that only commits offsets."""
 
     kind: ClassVar[str] = "classic"
     group_id: str
     state: ClassicGroupState = ClassicGroupState.EMPTY
     generation: int = 0
     protocol_type: str = ""
-    """What kind of group it is, "consumer" for consumers; empty for one that never had members."""
+    """The kind of group, "consumer" for consumers; empty for a group that never had members."""
     protocol_name: str | None = None
-    """The protocol chosen for this generation, such as "range"."""
+    """The protocol of this generation, such as "range"."""
     leader: str | None = None
     members: Mapping[str, ClassicMember] = field(default_factory=dict)
-    """By id, in the order in which they came."""
+    """By member id, in the order of arrival."""
     pending: frozenset[str] = frozenset()
-    """Ids given away, and not used yet to join."""
+    """Member ids that were assigned and not used to join yet (KIP-394)."""
     pending_sync: frozenset[str] = frozenset()
-    """Members whose sync for this generation has not come."""
+    """Members that have not sent SyncGroup in this generation."""
     topics: frozenset[str] | None = None
-    """What the members of this generation read; None where nobody can say."""
+    """The topics that this generation reads; None if they are unknown."""
     changed_ms: int = -1
-    """When it came into its state, by the calendar."""
-    # From here on what only a rebalance under way needs; the log does not have it.
+    """The wall-clock time of the last state transition."""
+    # The next two concern only a rebalance in progress; the log does not have them.
     initial_delay_left: float | None = None
-    """Seconds by which the first rebalance of a group may still be put off; None in every other rebalance."""
+    """Seconds for which the first rebalance of an empty group may still be delayed; None in every other rebalance (KIP-134)."""
     has_new_member: bool = False
-    """Whether members have come since it was put off last."""
+    """True if members have arrived since the delay was last extended."""
 
     def __str__(self) -> str:
         return self.group_id
 
     @property
-    def blank(self) -> bool:
-        """Whether there is nothing to remember of it."""
+    def is_blank(self) -> bool:
+        """True if the group has nothing that has to be remembered."""
         return not (self.generation or self.members or self.pending or self.protocol_type)
 
-    def moved(self, state: ClassicGroupState, now_ms: int) -> ClassicGroup:
-        """The group in its next state."""
-        assert state in NEXT[self.state], f"{self.group_id}: {self.state} is never followed by {state}"
+    def changed(self, **fields: Any) -> ClassicGroup:
+        """Return the group with other fields."""
+        return replace(self, **fields)
+
+    def with_state(self, state: ClassicGroupState, now_ms: int) -> ClassicGroup:
+        assert state in TRANSITIONS[self.state], f"{self.group_id}: {self.state} is never followed by {state}"
         return replace(self, state=state, changed_ms=now_ms)
 
     def with_member(self, member: ClassicMember) -> ClassicGroup:
-        """With a new member, or one in a new form; the first one leads and says what kind of group it is."""
+        """Return the group with a member added or replaced; the first member becomes the leader."""
         pending = self.pending - {member.member_id} if self.pending else self.pending
         leader = self.leader if self.leader is not None else member.member_id
         return replace(self, members={**self.members, member.member_id: member}, pending=pending, leader=leader)
 
     def without(self, *member_ids: str) -> ClassicGroup:
-        """Without some members; if the leader is among them, the first of those who stay leads."""
+        """Return the group without some members. If the leader is removed the longest-standing member becomes the leader."""
         left = {name: member for name, member in self.members.items() if name not in member_ids}
-        # Any of those who stay can lead; the longest there is the least likely to go next.
         leader = self.leader if self.leader in left else next(iter(left), None)
         return replace(
             self,
@@ -78,7 +169,7 @@ class ClassicGroup(Struct, frozen=True):
         )
 
     def replace_static_member(self, old_id: str, member: ClassicMember) -> ClassicGroup:
-        """A static member under its new id, in its old place, with its old part."""
+        """Return the group with a static member under a new member id, in its old place and with its old assignment."""
         members = {(member.member_id if name == old_id else name): each for name, each in self.members.items()}
         members[member.member_id] = member
         pending_sync = (
@@ -87,46 +178,62 @@ class ClassicGroup(Struct, frozen=True):
         leader = member.member_id if self.leader == old_id else self.leader
         return replace(self, members=members, leader=leader, pending_sync=pending_sync)
 
-    def instance(self, instance_id: str | None) -> ClassicMember | None:
-        """The static member of that name."""
+    def static_member(self, instance_id: str | None) -> ClassicMember | None:
+        """Return the static member with that instance id."""
         if instance_id is None:
             return None
         return next((member for member in self.members.values() if member.instance_id == instance_id), None)
 
+    def member_error(self, member_id: str, instance_id: str | None) -> int:
+        """Return UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if another member uses the instance id (KIP-345)."""
+        if instance_id is None:
+            return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+        known = self.static_member(instance_id)
+        if known is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if known.member_id == member_id else ErrorCode.FENCED_INSTANCE_ID
+
+    def generation_error(self, generation: int, member_id: str, instance_id: str | None) -> int:
+        """Return the member's error, or ILLEGAL_GENERATION for a member that missed a rebalance."""
+        error = self.member_error(member_id, instance_id)
+        if not error and generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        return error
+
     @property
     def rebalance_timeout(self) -> float:
-        """Seconds that a rebalance may take: what the most patient member grants."""
+        """The largest rebalance timeout of a member, in seconds."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0) / 1000
 
     @property
-    def joining(self) -> int:
-        """How many wait for the join to end."""
-        return sum(1 for member in self.members.values() if member.joining)
+    def joined_count(self) -> int:
+        """The number of members whose JoinGroup waits for the rebalance."""
+        return sum(1 for member in self.members.values() if member.has_joined)
 
     @property
-    def everybody_joined(self) -> bool:
-        """Whether nobody is to be waited for."""
-        return not self.pending and all(member.joining for member in self.members.values())
+    def is_join_complete(self) -> bool:
+        """True if every member has joined and no assigned member id is unused."""
+        return not self.pending and all(member.has_joined for member in self.members.values())
 
     def candidates(self) -> frozenset[str]:
-        """The protocols that every member supports."""
+        """Return the protocols that every member supports."""
         count = Counter(name for member in self.members.values() for name in {name for name, _ in member.protocols})
-        return frozenset(name for name, voices in count.items() if voices == len(self.members))
+        return frozenset(name for name, supporters in count.items() if supporters == len(self.members))
 
     def supports(self, protocol_type: str, names: set[str]) -> bool:
-        """Whether one with these protocols fits in; an empty group takes everybody who has any."""
+        """True if a member with these protocols may join; an empty group accepts any protocol."""
         if not self.members:
             return bool(protocol_type and names)
         return protocol_type == self.protocol_type and not names.isdisjoint(self.candidates())
 
     def elected_protocol(self) -> str:
-        """The protocol with the most votes; where two have as many, the one that was named first."""
+        """Return the protocol with the most votes; of two with as many votes the one that was named first."""
         candidates = self.candidates()
-        # `most_common` keeps the order of first votes, so the choice does not depend on chance.
+        # `most_common` keeps the order of the first votes, so that the choice is deterministic.
         return Counter(member.vote(candidates) for member in self.members.values()).most_common(1)[0][0]
 
-    def read_topics(self, protocol: str | None) -> frozenset[str] | None:
-        """All topics that the members want by `protocol`; None where one of them does not say."""
+    def subscribed_topics(self, protocol: str | None) -> frozenset[str] | None:
+        """Return all topics of the members' subscriptions; None if a subscription cannot be read."""
         if self.protocol_type != CONSUMER:
             return None
         topics: set[str] = set()
@@ -137,60 +244,92 @@ class ClassicGroup(Struct, frozen=True):
             topics |= found
         return frozenset(topics)
 
-    def reads(self, topic: str) -> bool:
-        """Whether members read `topic`; a group of consumers that does not say what it reads may read anything."""
+    def may_read(self, topic: str) -> bool:
+        """True if members read the topic; a group of consumers with unknown subscriptions may read any topic."""
         return self.protocol_type == CONSUMER if self.topics is None else topic in self.topics
 
-    def changed(self, **fields: Any) -> ClassicGroup:
-        """With some fields as given."""
-        return replace(self, **fields)
-
     def check(self) -> None:
-        """Assert what holds between any two steps."""
+        """Assert the invariants that hold between two decisions."""
         instances = [member.instance_id for member in self.members.values() if member.instance_id is not None]
-        assert len(instances) == len(set(instances)), "each static member is there once"
+        assert len(instances) == len(set(instances)), "an instance id is used once"
         assert all(name == member.member_id for name, member in self.members.items())
         assert self.leader in self.members if self.members else self.leader is None
         assert self.pending.isdisjoint(self.members)
         assert self.pending_sync <= self.members.keys()
         assert self.initial_delay_left is None or self.state is ClassicGroupState.PREPARING_REBALANCE
-        CHECKS[self.state](self)
+        match self.state:
+            case ClassicGroupState.EMPTY:
+                assert not self.members
+                assert not self.pending_sync
+            case ClassicGroupState.PREPARING_REBALANCE:
+                assert not self.pending_sync
+                assert not any(member.sync_ticket for member in self.members.values())
+            case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.STABLE:
+                assert self.members
+                assert self.protocol_name in self.candidates()
+                assert not any(member.join_ticket for member in self.members.values())
+                is_stable = self.state is ClassicGroupState.STABLE
+                assert not (is_stable and any(member.sync_ticket for member in self.members.values()))
+            case ClassicGroupState.DEAD:
+                raise AssertionError(f"{self.group_id} is dead and was not removed")
 
 
-def check_empty(group: ClassicGroup) -> None:
-    """An empty group waits for nobody."""
-    assert not group.members
-    assert not group.pending_sync
+# Metadata of the consumer protocol. Only the first fields of a subscription are needed here: a version and the topics' names.
 
 
-def check_preparing(group: ClassicGroup) -> None:
-    """Nobody waits for an assignment, and none is asked for, while members join."""
-    assert not group.pending_sync
-    assert not any(member.syncing for member in group.members.values())
+def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
+    """Return the topics of a subscription; None if the bytes are malformed, since clients may send any bytes."""
+    if len(metadata) < 6:
+        return None
+    count = int.from_bytes(metadata[2:6], "big", signed=True)
+    position = 6
+    topics = []
+    for _ in range(count):
+        start = position + 2
+        size = int.from_bytes(metadata[position:start], "big", signed=True)
+        position = start + size
+        if size < 0 or position > len(metadata):
+            return None
+        topics.append(metadata[start:position])
+    try:
+        return frozenset(topic.decode() for topic in topics)
+    except UnicodeDecodeError:
+        return None
 
 
-def check_completing(group: ClassicGroup) -> None:
-    """Members have a common protocol, and nobody joins any more."""
-    assert group.members
-    assert group.protocol_name in group.candidates()
-    assert not any(member.joining for member in group.members.values())
+def owned_partitions(metadata: bytes) -> frozenset[TopicPartition]:
+    """Return the partitions that a member owned when it joined; the empty set if the bytes are malformed."""
+    try:
+        return partitions_in(wire.decode(wire.ConsumerProtocolSubscription, metadata).owned_partitions)
+    except errors.MalformedError:
+        return frozenset()
 
 
-def check_stable(group: ClassicGroup) -> None:
-    """As before, and nobody waits."""
-    check_completing(group)
-    assert not any(member.waits for member in group.members.values())
+def assigned_partitions(assignment: bytes) -> frozenset[TopicPartition]:
+    """Return the partitions of an assignment; the empty set if the bytes are malformed."""
+    try:
+        return partitions_in(wire.decode(wire.ConsumerProtocolAssignment, assignment).assigned_partitions)
+    except errors.MalformedError:
+        return frozenset()
 
 
-def check_dead(group: ClassicGroup) -> None:
-    """There is no such group."""
-    raise AssertionError(f"{group.group_id} is dead, and still here")
+def partitions_in(topics: Iterable[wire.TopicPartition]) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(each.topic, partition) for each in topics for partition in each.partitions)
 
 
-CHECKS = {
-    ClassicGroupState.EMPTY: check_empty,
-    ClassicGroupState.PREPARING_REBALANCE: check_preparing,
-    ClassicGroupState.COMPLETING_REBALANCE: check_completing,
-    ClassicGroupState.STABLE: check_stable,
-    ClassicGroupState.DEAD: check_dead,
-}
+# Phrases for log lines.
+
+
+def listed(members: Sequence[str], most: int = 10) -> str:
+    """Return the first few member ids as text."""
+    return few_of(members, most)
+
+
+def as_named(member_id: str, instance_id: str | None) -> str:
+    """Return a member's id, and its instance id if it has one, as the subject of a sentence."""
+    return member_id if instance_id is None else f"{member_id}, which is instance {instance_id},"
+
+
+def as_said(reason: str | None) -> str:
+    """Return a client's reason (KIP-800) as the end of a sentence; an empty text if there is none."""
+    return f": {reason}" if reason else ""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ottla.coordination.groups.classic.member import listed
-from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.classic.group import ClassicGroupState, listed
 
 
 class MemberIdGiven(Struct, frozen=True):

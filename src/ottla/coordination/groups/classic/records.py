@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import ClassicMember
-from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from ottla.coordination.serde import encode
 from ottla.errors import CorruptRecordError
 from ottla.protocol.codec import Reader
@@ -108,7 +106,7 @@ def group_of(record: ClassicGroupRecord) -> ClassicGroup:
         members,
         changed_ms=value.current_state_timestamp,
     )
-    return group.changed(topics=group.read_topics(value.protocol))
+    return group.changed(topics=group.subscribed_topics(value.protocol))
 
 
 def member_of(kept: MemberMetadata, protocol: str | None) -> ClassicMember:

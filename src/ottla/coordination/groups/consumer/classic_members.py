@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from ottla.coordination.groups.classic.answers import join_refused
-from ottla.coordination.groups.classic.joining import REQUIRED_SINCE, protocols_of, rebalance_timeout_of
-from ottla.coordination.groups.classic.member import as_said
+from ottla.coordination.groups.classic.decision import MEMBER_ID_REQUIRED_VERSION, protocols_of, rebalance_timeout_ms
+from ottla.coordination.groups.classic.group import as_said
+from ottla.coordination.groups.classic.responses import join_error_response
 from ottla.coordination.groups.consumer.draft import FETCH, REJOIN, ConsumerDraft
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.heartbeats import reconcile_member, replaced
@@ -54,8 +54,8 @@ def join(draft: ConsumerDraft, event: JoinRequested) -> None:
     check_timeout(draft, request)
     check_room(draft.group, request.member_id, draft.config.consumer_max_size)
     subscription = read_subscription(draft.group, request)
-    if not request.member_id and request.group_instance_id is None and event.version >= REQUIRED_SINCE:
-        draft.reply(event.ticket, join_refused(ErrorCode.MEMBER_ID_REQUIRED, event.fresh_id))
+    if not request.member_id and request.group_instance_id is None and event.version >= MEMBER_ID_REQUIRED_VERSION:
+        draft.reply(event.ticket, join_error_response(ErrorCode.MEMBER_ID_REQUIRED, event.fresh_id))
         return
     check_not_removed(draft.group, request, subscription)
     before = joining(draft, request, event.fresh_id)
@@ -128,7 +128,7 @@ def updated_member(
         member,
         instance_id=member.instance_id if request.group_instance_id is None else request.group_instance_id,
         rack_id=member.rack_id if subscription.rack_id is None else subscription.rack_id,
-        rebalance_timeout_ms=rebalance_timeout_of(request),
+        rebalance_timeout_ms=rebalance_timeout_ms(request),
         topics=frozenset(subscription.topics),
         regex="",
         client_id=event.client_id,

@@ -7,10 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ottla.coordination.groups.classic.answers import join_refused, sync_refused
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import CONSUMER
-from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.classic.group import CONSUMER, ClassicGroup, ClassicGroupState
+from ottla.coordination.groups.classic.responses import join_error_response, sync_error_response
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer import classic_members
 from ottla.coordination.groups.consumer.conversion import downgrade, is_to_downgrade, upgrade
@@ -87,7 +85,7 @@ class ConsumerGroups:
             now,
             event.wall_ms,
             lambda draft: classic_members.join(draft, event),
-            lambda code: Reply(event.ticket, join_refused(code, request.member_id)),
+            lambda code: Reply(event.ticket, join_error_response(code, request.member_id)),
         )
 
     def sync(self, event: SyncRequested, now: float) -> Decision[Any]:
@@ -96,7 +94,7 @@ class ConsumerGroups:
             now,
             event.wall_ms,
             lambda draft: classic_members.sync(draft, event),
-            lambda code: Reply(event.ticket, sync_refused(code)),
+            lambda code: Reply(event.ticket, sync_error_response(code)),
         )
 
     def beat(self, event: HeartbeatReceived, now: float) -> Decision[Any]:
@@ -151,7 +149,7 @@ class ConsumerGroups:
         # It becomes part of the machine when its first record is replayed, and not if the member is refused.
         made = ConsumerGroup(group_id)
         draft = ConsumerDraft(made, self._config_of(group_id), self.image, now, event.wall_ms, group_is_new=True)
-        if classic is not None and not classic.blank:
+        if classic is not None and not classic.is_blank:
             upgrade(draft, classic)
         return draft
 
@@ -183,7 +181,7 @@ class ConsumerGroups:
         if not draft.records or not is_to_downgrade(draft.group, self.config):
             return draft.decision()
         step = downgrade(draft)
-        return together([draft.decision(), step.decision()])
+        return together([draft.decision(), step.result()])
 
 
 def not_found(group_id: str, other: ClassicGroup | ConsumerGroup | None) -> str:

@@ -14,13 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ottla.coordination.groups.classic.answers import join_refused, sync_refused
-from ottla.coordination.groups.classic.draft import JOIN, SESSION, SYNC, ClassicDraft
-from ottla.coordination.groups.classic.group import ClassicGroup
-from ottla.coordination.groups.classic.member import CONSUMER, ClassicMember
-from ottla.coordination.groups.classic.rebalancing import prepare_rebalance
+from ottla.coordination.groups.classic.decision import JOIN, SESSION, SYNC, ClassicGroupDecision
+from ottla.coordination.groups.classic.group import CONSUMER, ClassicGroup, ClassicGroupState, ClassicMember
 from ottla.coordination.groups.classic.records import ClassicGroupRecord
-from ottla.coordination.groups.classic.state import ClassicGroupState
+from ottla.coordination.groups.classic.responses import join_error_response, sync_error_response
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer import records as kept
 from ottla.coordination.groups.consumer.classic_members import assignment_bytes, topic_id_partitions
@@ -151,10 +148,10 @@ def read(
 def send_back(draft: ConsumerDraft, classic: ClassicGroup) -> None:
     """Have members that wait for the end of a rebalance join again, now into the other kind of group."""
     for member in classic.members.values():
-        if member.joining:
-            draft.reply(member.joining, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
-        if member.syncing:
-            draft.reply(member.syncing, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
+        if member.join_ticket:
+            draft.reply(member.join_ticket, join_error_response(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+        if member.sync_ticket:
+            draft.reply(member.sync_ticket, sync_error_response(ErrorCode.REBALANCE_IN_PROGRESS))
 
 
 def is_to_downgrade(group: ConsumerGroup, config: GroupConfig) -> bool:
@@ -167,7 +164,7 @@ def is_to_downgrade(group: ConsumerGroup, config: GroupConfig) -> bool:
     )
 
 
-def downgrade(draft: ConsumerDraft) -> ClassicDraft:
+def downgrade(draft: ConsumerDraft) -> ClassicGroupDecision:
     """Take the draft's group away, and rebalance a classic one in its place."""
     group = draft.group
     members = {name: classic_member_of(group, member, draft.image) for name, member in group.members.items()}
@@ -175,15 +172,15 @@ def downgrade(draft: ConsumerDraft) -> ClassicDraft:
         group.group_id, ClassicGroupState.STABLE, group.epoch, CONSUMER, members=members, changed_ms=draft.wall_ms
     )
     protocol = made.elected_protocol()
-    made = made.changed(protocol_name=protocol, leader=next(iter(members)), topics=made.read_topics(protocol))
+    made = made.changed(protocol_name=protocol, leader=next(iter(members)), topics=made.subscribed_topics(protocol))
     draft.remove_group()
-    classic_draft = ClassicDraft(made, draft.config, draft.now, draft.wall_ms)
-    classic_draft.keep()
+    decision = ClassicGroupDecision(made, draft.config, draft.now, draft.wall_ms)
+    decision.persist()
     for member in members.values():
-        classic_draft.begin_session(member)
-    prepare_rebalance(classic_draft, "the last member of the new protocol left: the group goes on with the classic one")
+        decision.restart_session(member)
+    decision.prepare_rebalance("the last member of the new protocol left: the group goes on with the classic one")
     draft.note(GroupConverted(group.group_id, ClassicGroup.kind))
-    return classic_draft
+    return decision
 
 
 def classic_member_of(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> ClassicMember:
