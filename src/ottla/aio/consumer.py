@@ -92,9 +92,12 @@ class Consumer(ConsumerFace[K, V]):
 
     async def poll(self, timeout: float = 1.0) -> ConsumerRecords[K, V]:
         """Up to `max.poll.records` records: what is buffered, else the first that arrives within `timeout` seconds."""
+        subscriptions = self._core.subscriptions
         with self._only_one():
-            self._core.subscriptions.take_back()
-            return self._shown(await self._poll(self._reading.records(timeout)))
+            subscriptions.begin_poll()
+            records = self._shown(await self._poll(self._reading.records(timeout)))
+        subscriptions.is_returning = False  # the last statement
+        return records
 
     async def poll_arrow(
         self,
@@ -112,7 +115,9 @@ class Consumer(ConsumerFace[K, V]):
 
         only = chosen_columns(columns, include_headers)
         chunks = await self._poll_columns(timeout, max_bytes, include_headers, only)
-        return arrow.to_table(chunks, include_headers, only=only)
+        table = arrow.to_table(chunks, include_headers, only=only)
+        self._core.subscriptions.is_returning = False  # the last statement
+        return table
 
     async def poll_columns(
         self,
@@ -123,14 +128,17 @@ class Consumer(ConsumerFace[K, V]):
         columns: Sequence[str] | None = None,
     ) -> list[tuple[TopicPartition, Columns]]:
         """As `poll_arrow`, in our own columns and without Arrow."""
-        return await self._poll_columns(timeout, max_bytes, include_headers, chosen_columns(columns, include_headers))
+        only = chosen_columns(columns, include_headers)
+        chunks = await self._poll_columns(timeout, max_bytes, include_headers, only)
+        self._core.subscriptions.is_returning = False  # the last statement
+        return chunks
 
     async def _poll_columns(
         self, timeout: float, max_bytes: int | None, include_headers: bool, only: tuple[str, ...] | None
     ) -> list[tuple[TopicPartition, Columns]]:
         with_headers = include_headers if only is None else "headers" in only
         with self._only_one():
-            self._core.subscriptions.take_back()
+            self._core.subscriptions.begin_poll()
             steps = self._reading.columns(timeout, max_bytes, with_headers=with_headers, only=only)
             return await self._poll(steps)
 
@@ -139,12 +147,12 @@ class Consumer(ConsumerFace[K, V]):
 
         In the loop, `commit` and `position` count the records that it has had, and no others.
         """
-        loop = self._core.subscriptions.loop
-        self._core.subscriptions.take_back()
+        subscriptions = self._core.subscriptions
         while not self._core.closed:
             with self._only_one():
-                loop.fill(self._shown(await self._poll(self._reading.records(1.0))).slices)
-            for portion in loop.portions():
+                subscriptions.begin_poll()
+                subscriptions.begin_loop(self._shown(await self._poll(self._reading.records(1.0))).slices)
+            for portion in subscriptions.loop.portions():
                 for record in portion:
                     yield record
 
@@ -213,6 +221,8 @@ class Consumer(ConsumerFace[K, V]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:
+            self._core.subscriptions.drop_unprocessed()
         await self.close()
 
     async def _close(self, timeout: float | None) -> None:

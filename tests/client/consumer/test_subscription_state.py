@@ -185,7 +185,7 @@ def test_what_a_loop_has_not_had_is_not_consumed_and_is_read_again() -> None:
     state = assigned(A, B)
     state.seek(A, 5)
     waiting = {A: OffsetAndMetadata(3, "", 1), B: OffsetAndMetadata(0), C: OffsetAndMetadata(0)}
-    state.loop = SimpleNamespace(next_offsets=lambda: waiting, empty=lambda: waiting)  # type: ignore[assignment]
+    state.loop = SimpleNamespace(next_offsets=lambda: waiting, discard=lambda: None)  # type: ignore[assignment]
     assert state.consumed() == {A: OffsetAndMetadata(3, "", 1)}
     assert state.next_offset(A) == 3
     state.take_back()

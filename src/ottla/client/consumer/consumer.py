@@ -90,8 +90,11 @@ class Consumer(ConsumerFace[K, V]):
         The next fetches are on their way before this returns. Empty at the timeout. A subscriber's membership is kept
         up here: the first calls join the group, and listeners are called.
         """
-        self._core.subscriptions.take_back()
-        return self._shown(self._run(self._reading.records(timeout)))
+        subscriptions = self._core.subscriptions
+        subscriptions.begin_poll()
+        records = self._shown(self._run(self._reading.records(timeout)))
+        subscriptions.is_returning = False  # the last statement
+        return records
 
     def poll_arrow(
         self,
@@ -111,7 +114,9 @@ class Consumer(ConsumerFace[K, V]):
 
         only = chosen_columns(columns, include_headers)
         chunks = self._poll_columns(timeout, max_bytes, include_headers, only)
-        return arrow.to_table(chunks, include_headers, only=only)
+        table = arrow.to_table(chunks, include_headers, only=only)
+        self._core.subscriptions.is_returning = False  # the last statement
+        return table
 
     def poll_columns(
         self,
@@ -122,18 +127,20 @@ class Consumer(ConsumerFace[K, V]):
         columns: Sequence[str] | None = None,
     ) -> list[tuple[TopicPartition, Columns]]:
         """As `poll_arrow`, in our own columns and without Arrow."""
-        return self._poll_columns(timeout, max_bytes, include_headers, chosen_columns(columns, include_headers))
+        chunks = self._poll_columns(timeout, max_bytes, include_headers, chosen_columns(columns, include_headers))
+        self._core.subscriptions.is_returning = False  # the last statement
+        return chunks
 
     def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
         """All records from here on, without end; the loop ends when the consumer is closed inside it.
 
         In the loop, `commit` and `position` count the records that it has had, and no others.
         """
-        loop = self._core.subscriptions.loop
-        self._core.subscriptions.take_back()
+        subscriptions = self._core.subscriptions
         while not self._core.closed:
-            loop.fill(self._shown(self._run(self._reading.records(1.0))).slices)
-            for portion in loop.portions():
+            subscriptions.begin_poll()
+            subscriptions.begin_loop(self._shown(self._run(self._reading.records(1.0))).slices)
+            for portion in subscriptions.loop.portions():
                 yield from portion
 
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
@@ -204,15 +211,17 @@ class Consumer(ConsumerFace[K, V]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None and issubclass(kind, KeyboardInterrupt):
-            self._core.guard.interrupted = True  # also where it came between two calls
+        if kind is not None:
+            self._core.subscriptions.drop_unprocessed()
+            if issubclass(kind, KeyboardInterrupt):
+                self._core.guard.interrupted = True  # also where it came between two calls
         self.close()
 
     def _poll_columns(
         self, timeout: float, max_bytes: int | None, include_headers: bool, only: tuple[str, ...] | None
     ) -> list[tuple[TopicPartition, Columns]]:
         with_headers = include_headers if only is None else "headers" in only
-        self._core.subscriptions.take_back()
+        self._core.subscriptions.begin_poll()
         return self._run(self._reading.columns(timeout, max_bytes, with_headers=with_headers, only=only))
 
     def _run(self, steps: Steps[T]) -> T:

@@ -261,7 +261,10 @@ class ConsumerFace(Generic[K, V]):
         return self._core.calls.timed("commit-sync", steps)
 
     def _to_commit(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
-        return self._core.subscriptions.consumed() if offsets is None else checked_offsets(offsets)
+        subscriptions = self._core.subscriptions
+        wanted = subscriptions.consumed() if offsets is None else checked_offsets(offsets)
+        subscriptions.mark_processed(wanted)
+        return wanted
 
     def _seek_to(self, timestamp: int, partitions: Iterable[TopicPartition]) -> None:
         subscriptions = self._core.subscriptions

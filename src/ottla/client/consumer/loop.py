@@ -23,6 +23,8 @@ class Loop:
     def __init__(self) -> None:
         self._slices: deque[RecordSlice] = deque()
         self._left: RecordIterator | None = None
+        self._ended_at: int | None = None
+        """The row at which `discard` ended the iterator; None while it runs."""
 
     def fill(self, slices: Iterable[RecordSlice]) -> None:
         """These are to be handed out."""
@@ -31,8 +33,10 @@ class Loop:
     def portions(self) -> Iterator[Iterator[Any]]:
         """Iterators over all of them; what each has yielded counts as handed out."""
         while self._slices:
-            portion = self._slices.popleft()
-            self._left = portion.iterator()
+            # Taken off the queue last: an exception of a signal handler must find the records in one of both places.
+            portion = self._slices[0]
+            self._left, self._ended_at = portion.iterator(), None
+            self._slices.popleft()
             yield self._left
 
     def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
@@ -47,10 +51,27 @@ class Loop:
             found.setdefault(portion.source.tp, OffsetAndMetadata(first, "", NO_EPOCH))
         return found
 
-    def empty(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Hand out nothing more; returns where each partition that had something here is to be read on from."""
-        found = self.next_offsets()
-        self._slices.clear()
-        if self._left is not None:
-            self._left.end()
+    def unprocessed_offsets(self) -> dict[TopicPartition, tuple[int, int]]:
+        """Return the offset and epoch as `next_offsets`, but of the record yielded last, for whose turn is not over."""
+        found: dict[TopicPartition, tuple[int, int]] = {}
+        left = self._left
+        if left is not None:
+            row = max((left.row if self._ended_at is None else self._ended_at) - 1, left.start)
+            epoch = left.source.columns.leader_epoch(row - 1) if row > left.start else NO_EPOCH
+            found[left.source.tp] = left.source.columns.offsets[row], epoch
+        for portion in self._slices:
+            found.setdefault(portion.source.tp, (portion.source.columns.offsets[portion.start], NO_EPOCH))
         return found
+
+    def discard(self) -> None:
+        """Yield nothing more; the record yielded last may be in the loop's body still."""
+        left = self._left
+        if left is not None and self._ended_at is None:
+            self._ended_at = left.row
+            left.end()
+        self._slices.clear()
+
+    def clear(self) -> None:
+        """Yield nothing more; all that was yielded is processed."""
+        self.discard()
+        self._left = self._ended_at = None

@@ -6,13 +6,15 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 
 from msgspec import Struct
 
 from ottla.client.cluster import NO_ID, Cluster
 from ottla.client.consumer.loop import Loop
+from ottla.client.consumer.records import RecordSlice
 from ottla.errors import IllegalStateError
 from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 
@@ -90,8 +92,20 @@ class SubscriptionState:
         """Matched by the broker (KIP-848)."""
         self.loop = Loop()
         """What a `for` over the consumer is about to hand out."""
+        self.is_returning = False
+        """True from the start of a `poll` until its records are with the caller; stays so where an exception ended it.
+
+        The last statement before `poll` returns clears it. CPython runs signal handlers only after calls and at loops, not
+        after an assignment, so that no signal can raise between it and the caller's own assignment.
+        """
+        self.rollbacks = 0
+        """The number of polls whose positions were restored; what the fetcher buffered before does not fit any more."""
+        self._before_last_poll: dict[TopicPartition, tuple[int, int]] = {}
+        """The position and epoch from before the records that the last `poll` returned, of their partitions."""
+        self._committed_by_user: dict[TopicPartition, tuple[int, int]] = {}
+        """What the user has committed since the last `poll` began."""
         self._in_group = in_group
-        self._states: dict[TopicPartition, TopicPartitionState] = {}
+        self._states: OrderedDict[TopicPartition, TopicPartitionState] = OrderedDict()
         self.assignments = 0
         """How often something was assigned."""
 
@@ -136,12 +150,14 @@ class SubscriptionState:
     def unsubscribe(self) -> None:
         """Want nothing and have nothing."""
         self.type, self.topics, self.pattern, self.broker_pattern = SubscriptionType.NONE, frozenset(), None, None
-        self._states = {}
+        self._states = OrderedDict()
+        self._before_last_poll = {}
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Have exactly these; those that stay keep their positions."""
         self.assignments += 1
-        self._states = {tp: self._states.get(tp) or self._fresh() for tp in dict.fromkeys(partitions)}
+        states = self._states
+        self._states = OrderedDict((tp, states.get(tp) or self._fresh()) for tp in dict.fromkeys(partitions))
 
     def assigned(self) -> Collection[TopicPartition]:
         """What is assigned, in the order it was."""
@@ -165,12 +181,16 @@ class SubscriptionState:
     def seek(self, tp: TopicPartition, offset: int, epoch: int = -1) -> None:
         """Read on from `offset`, after a record of `epoch`."""
         state = self.state(tp)
+        self._before_last_poll.pop(tp, None)
+        self._committed_by_user.pop(tp, None)
         state.position, state.epoch, state.reset_to, state.retry_at = offset, epoch, None, -FOREVER
         state.awaits_committed = False
 
     def request_reset(self, tp: TopicPartition, timestamp: int) -> None:
         """Look the position up by `timestamp` (EARLIEST, LATEST) before reading on."""
         state = self.state(tp)
+        self._before_last_poll.pop(tp, None)
+        self._committed_by_user.pop(tp, None)
         state.position, state.reset_to, state.retry_at = None, timestamp, -FOREVER
         state.awaits_committed = False
 
@@ -195,7 +215,8 @@ class SubscriptionState:
             state.reset_to = self.default_reset if committed is None else None
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """How far everything is that has a position; what a loop over the consumer has not had yet is not consumed."""
+        """Return the position of each partition that has one, without what a loop over the consumer has not yielded."""
+        self.restore_positions()
         waiting = self.loop.next_offsets()
         return {
             tp: waiting.get(tp) or OffsetAndMetadata(state.position, "", state.epoch)
@@ -204,16 +225,68 @@ class SubscriptionState:
         }
 
     def next_offset(self, tp: TopicPartition) -> int | None:
-        """The offset that the user gets next; None until it is known."""
+        """Return the offset of the record that the user gets next; None while it is unknown."""
+        self.restore_positions()
         waiting = self.loop.next_offsets().get(tp)
         return self.state(tp).position if waiting is None else waiting.offset
 
+    def begin_poll(self) -> None:
+        """Start a `poll`: all that was returned or yielded before counts as processed from now on."""
+        self.take_back()
+        self.loop.clear()
+        self._before_last_poll = {}
+        self._committed_by_user = {}
+        self.is_returning = True
+
+    def begin_loop(self, slices: Iterable[RecordSlice]) -> None:
+        """Have a loop over the consumer yield these records, of which each counts as processed when the next is due."""
+        self.loop.fill(slices)
+        self._before_last_poll = {}
+        self.is_returning = False
+
+    def note_position(self, tp: TopicPartition, state: TopicPartitionState) -> None:
+        """Keep the position of a partition whose records `poll` is about to return; to be called before it moves."""
+        if state.position is not None:
+            self._before_last_poll.setdefault(tp, (state.position, state.epoch))
+
+    def restore_positions(self) -> None:
+        """Undo the moves of a `poll` that an exception ended before its records were with the caller.
+
+        Safe to be interrupted and to be called again.
+        """
+        if self.is_returning and self._before_last_poll:
+            self.rollbacks += 1
+            self._move_back(self._before_last_poll)
+            self.loop.clear()
+            self._before_last_poll = {}
+
     def take_back(self) -> None:
-        """What a loop over the consumer has not had yet is to be read again; the loop goes on at the positions."""
-        for tp, offset in self.loop.empty().items():
+        """Read again what a loop over the consumer has not yielded yet; the loop goes on at the positions."""
+        self.restore_positions()
+        offsets = self.loop.next_offsets()
+        self._move_back({tp: (offset.offset, offset.leader_epoch) for tp, offset in offsets.items()})
+        self.loop.discard()
+
+    def mark_processed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Take note of a commit by the user: the records before these offsets are processed, even if the last ones."""
+        self._committed_by_user.update({tp: (offset.offset, offset.leader_epoch) for tp, offset in offsets.items()})
+
+    def drop_unprocessed(self) -> None:
+        """Move the positions back to before the records that `poll` returned last and that a loop yielded last.
+
+        For a consumer that an exception closes: how many of these were processed is unknown, so they are not committed.
+        """
+        self.restore_positions()
+        places = {**self._before_last_poll, **self.loop.unprocessed_offsets()}
+        committed = self._committed_by_user
+        self._move_back({tp: max(place, committed.get(tp, place)) for tp, place in places.items()})
+        self.loop.clear()
+
+    def _move_back(self, places: Mapping[TopicPartition, tuple[int, int]]) -> None:
+        for tp, (offset, epoch) in places.items():
             state = self._states.get(tp)
-            if state is not None and state.position is not None:
-                state.position, state.epoch = offset.offset, offset.leader_epoch
+            if state is not None and state.position is not None and offset < state.position:
+                state.position, state.epoch = offset, epoch
 
     def notice_new_topics(self, cluster: Cluster) -> list[TopicPartition]:
         """Where a topic was deleted and made anew, the position means nothing any more: begin by the policy.
@@ -270,9 +343,8 @@ class SubscriptionState:
 
     def move_to_end(self, tp: TopicPartition) -> None:
         """The partition had its turn."""
-        state = self._states.pop(tp, None)
-        if state is not None:
-            self._states[tp] = state
+        if tp in self._states:
+            self._states.move_to_end(tp)  # in one step: an exception between two would lose the partition
 
     def _fresh(self) -> TopicPartitionState:
         if self._in_group:

@@ -102,6 +102,7 @@ class Fetcher:
         self._settled: tuple[int, int] | None = None
         """The grounds of the last plan, if no partition was in doubt; where a leader was missing, news of one changes them."""
         self._deserializers = (config.key_deserializer, config.value_deserializer)
+        self._rollbacks = subscriptions.rollbacks
 
     def send_fetches(self) -> int:
         """Queue a request to every broker that has something to be asked for; returns how many."""
@@ -133,6 +134,7 @@ class Fetcher:
 
         An error waits for its turn: it is raised when there are no records before it.
         """
+        self._drop_after_rollback()
         slices: list[RecordSlice] = []
         held: list[CompletedFetch] = []
         try:
@@ -163,6 +165,7 @@ class Fetcher:
 
         `only` names the columns that are wanted, as in `decode`.
         """
+        self._drop_after_rollback()
         self._tell_damage()
         taken = self._take_whole(max_bytes)
         try:
@@ -180,6 +183,13 @@ class Fetcher:
             self._tell_damage()
             self._passed |= bool(taken)
         return chunks
+
+    def _drop_after_rollback(self) -> None:
+        """Drop what is buffered if positions were restored: a fetch may have been left with rows taken off it."""
+        if self._rollbacks != self._subscriptions.rollbacks:
+            self.completed_fetches = deque()
+            self._damaged.clear()
+            self._rollbacks = self._subscriptions.rollbacks
 
     def _decode_into(
         self,
@@ -396,6 +406,7 @@ class Fetcher:
             self.completed_fetches.popleft()
             return 0
         state = self._subscriptions.state(fetch.tp)
+        self._subscriptions.note_position(fetch.tp, state)
         portion = fetch.fetch_records(most, fetch.fetch_offset, state.end, self._config.check_crcs, self._deserializers)
         if len(portion):
             slices.append(portion)
@@ -437,6 +448,7 @@ class Fetcher:
 
     def _move_past(self, fetch: CompletedFetch) -> tuple[CompletedFetch, int, int | None]:
         state = self._subscriptions.state(fetch.tp)
+        self._subscriptions.note_position(fetch.tp, state)
         state.position = bounded(fetch.next_offset(fetch.fetch_offset), state.end)
         state.epoch = fetch.last_epoch()
         self._positions.note(fetch.tp, state.position, state.epoch, fetch.leader_epoch)
