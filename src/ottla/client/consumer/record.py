@@ -265,18 +265,19 @@ class RecordIterator:
     def following(self) -> ConsumerRecord:
         """The next, which must be there."""
         row = self.row
-        self.row = row + 1
         if self.keys is not None or self.values is not None:
-            return remade(
+            record: ConsumerRecord = remade(
                 self.source,
                 row,
                 UNMADE if self.keys is None else self.keys[row - self.start],
                 UNMADE if self.values is None else self.values[row - self.start],
             )
-        # Without a call of `__init__`, which would be half of the work.
-        record = ConsumerRecord.__new__(ConsumerRecord)
-        record._source = self.source
-        record._row = row
+        else:
+            # Without a call of `__init__`, which would be half of the work.
+            record = ConsumerRecord.__new__(ConsumerRecord)
+            record._source = self.source
+            record._row = row
+        self.row = row + 1  # last: where this is not compiled, a signal handler may raise after each call
         return record
 
     def end(self) -> None:
