@@ -17,7 +17,10 @@ def test_topics_records_and_groups_of_apache_kafka_are_shown_and_changed(apache_
         seen = browser.ask("topic", name="console")
         assert ("retention.ms", "60000") in {(c["name"], c["value"]) for c in seen["configs"]}
         assert [p["end"] for p in seen["partitions"]] == [0, 1]
-        assert browser.order("reset-offsets", group="of-console", topic="console", to="earliest") == (200, None)
+        rows = browser.ask("preview-reset", group="of-console", topic="console", to="earliest")["partitions"]
+        assert [(row["offset"], row["new_offset"], row["lag"]) for row in rows] == [(None, 0, 0), (None, 0, 1)]
+        offsets = {str(row["partition"]): row["new_offset"] for row in rows}
+        assert browser.order("reset-offsets", group="of-console", topic="console", offsets=offsets) == (200, None)
         assert browser.ask("group", name="of-console")["lag"] == 1
         overview = browser.ask("overview")
         assert (len(overview["brokers"]), overview["without_leader"]) == (1, [])

@@ -288,6 +288,40 @@ def test_the_page_before_makes_room_while_the_cluster_is_asked(browser: Browser,
         expect(page.locator("#page[aria-busy]")).to_have_count(0)
 
 
+def test_offsets_of_a_group_are_moved_only_after_the_effect_was_shown(
+    browser: Browser, console: str, cluster: str
+) -> None:
+    with Consumer(bootstrap_servers=cluster, group_id="moved") as consumer:
+        consumer.commit({TopicPartition("scripts", 0): 1})
+    with page_of(browser, console) as page, Admin(bootstrap_servers=cluster) as admin:
+
+        def committed() -> int:
+            return admin.list_consumer_group_offsets("moved")[TopicPartition("scripts", 0)].offset
+
+        shows(page, "#/group/moved", "moved")
+        expect(page.get_by_role("button", name="Move", exact=True)).to_have_count(0)
+        page.get_by_role("button", name="Preview", exact=True).click()
+        expect(page.get_by_text("1 records would be read again, 0 skipped.")).to_be_visible()
+        assert committed() == 1
+        assert audited(page) == []
+        kept(page, "console-preview-light-1280")
+        page.get_by_role("button", name="Move", exact=True).click()
+        expect(page.get_by_role("status")).to_have_text("moved goes on from the earliest offsets of scripts")
+        expect(page.get_by_role("button", name="Move", exact=True)).to_have_count(0)
+        assert committed() == 0
+
+
+def test_the_latest_records_of_all_partitions_are_shown_the_newest_first(browser: Browser, console: str) -> None:
+    with page_of(browser, console) as page:
+        shows(page, "#/topic/orders", "orders")
+        page.get_by_label("at most").fill("4")
+        page.get_by_role("button", name="Read", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("records that were read")
+        times = page.locator("table", has_text="time (UTC)").locator("tbody tr td:nth-child(3)").all_inner_texts()
+        assert len(times) == 4
+        assert times == sorted(times, reverse=True)
+
+
 def test_who_goes_on_by_keyboard_before_a_page_is_there_is_not_called_back(browser: Browser, console: str) -> None:
     with page_of(browser, console) as page:
         asked = asked_for_groups(page)

@@ -109,11 +109,19 @@ def test_a_group_is_shown_with_its_lag_pushed_and_moved(browser: Browser, broker
     assert (seen := browser.ask("group", name="readers"))["lag"] == 3
     assert [(p["topic"], p["offset"], p["end"], p["lag"]) for p in seen["partitions"]] == [("read", 1, 4, 3)]
     assert first_pushed(browser, "/api/live/group?name=readers") == seen
-    assert browser.order("reset-offsets", group="readers", topic="read", to="latest") == (200, None)
+    (row,) = browser.ask("preview-reset", group="readers", topic="read", to="latest")["partitions"]
+    assert (row["offset"], row["new_offset"], row["read_again"], row["skipped"], row["lag"]) == (1, 4, 0, 3, 0)
+    assert browser.ask("group", name="readers")["lag"] == 3, "a preview changes nothing"
+    assert browser.order("reset-offsets", group="readers", topic="read", offsets={"0": 4}) == (200, None)
     assert browser.ask("group", name="readers")["lag"] == 0
-    status, told = browser.order("reset-offsets", group="readers", topic="read", to="tomorrow")
+    (row,) = browser.ask("preview-reset", group="readers", topic="read", to="earliest")["partitions"]
+    assert (row["new_offset"], row["read_again"], row["skipped"], row["lag"]) == (0, 4, 0, 4)
+    status, _, body = browser.send("GET", "/api/preview-reset?group=readers&topic=read&to=tomorrow")
     assert status == 400
-    assert "'tomorrow'" in told["error"]
+    assert "'tomorrow'" in json.loads(body)["error"]
+    for offsets in (None, {}, [1], {"first": 1}, {"0": "x"}, {"0": -1}):
+        status, told = browser.order("reset-offsets", group="readers", topic="read", offsets=offsets)
+        assert status == 400, told
 
 
 def first_pushed(browser: Browser, path: str) -> object:

@@ -20,7 +20,7 @@ from ottla.console.touring import Tour
 from ottla.console.traced import NotTracedError, Traced
 from ottla.errors import OttlaError
 from ottla.extras import extra
-from ottla.model import EARLIEST, LATEST
+from ottla.model import EARLIEST, LATEST, TopicPartition
 
 with extra("console"):
     from starlette.applications import Starlette
@@ -68,6 +68,7 @@ def app(
         "traced": ("GET", lambda *_: traced.clients()),
         "groups": ("GET", lambda c, _: c.groups()),
         "group": ("GET", lambda c, q: c.group(text(q, "name"))),
+        "preview-reset": ("GET", lambda c, q: c.preview_reset(text(q, "group"), text(q, "topic"), moment(q))),
         "create-topic": ("POST", create_topic),
         "delete-topic": ("POST", lambda c, q: c.delete_topic(text(q, "name"))),
         "set-config": ("POST", set_config),
@@ -287,8 +288,23 @@ def produce(cluster: Cluster, given: Mapping[str, Any]) -> Any:
 
 
 def reset_offsets(cluster: Cluster, given: Mapping[str, Any]) -> None:
+    """Set the offsets that a preview has shown, by partition; the page does nothing else."""
+    topic, offsets = text(given, "topic"), given.get("offsets")
+    if not isinstance(offsets, dict) or not offsets:
+        raise SenselessError(
+            f"offsets {offsets!r} must be an object of partitions and their offsets; ask preview-reset first"
+        )
+    wanted = {}
+    for partition in offsets:
+        number = whole({"partition": partition}, "partition", 0)
+        wanted[TopicPartition(topic, number)] = whole({"offset": offsets[partition]}, "offset", 0)
+    cluster.reset_offsets(text(given, "group"), wanted)
+
+
+def moment(given: Mapping[str, Any]) -> int:
+    """Return the time to which offsets are reset, in ms since 1970, or EARLIEST or LATEST."""
     to = given.get("to")
     when = MOMENTS[to] if isinstance(to, str) and to in MOMENTS else whole(given, "to", -1)
     if when == -1 and to != "latest":
         raise SenselessError(f"to {to!r} must be earliest, latest or a time in milliseconds")
-    cluster.reset_offsets(text(given, "group"), text(given, "topic"), when)
+    return when

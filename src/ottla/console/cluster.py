@@ -17,6 +17,7 @@ from ottla.console import views
 from ottla.console.broker_view import brokers_view
 from ottla.console.metrics_pages import pages_of, subscriptions_of
 from ottla.console.pushed_view import client_view, clients_view, instance_in, listed_in
+from ottla.console.record_search import find_newest, find_oldest
 from ottla.console.record_view import Wanted, record_view
 from ottla.console.transaction_view import UNDER_WAY, chosen_transactions, transaction_row, transaction_view
 from ottla.errors import ErrorCode, KafkaError, OttlaError, UnsupportedVersionError
@@ -24,15 +25,11 @@ from ottla.model import EARLIEST, LATEST, TopicPartition
 
 if TYPE_CHECKING:
     from ottla.client.admin import ProducerState, TransactionDescription
-    from ottla.client.consumer import Consumer
     from ottla.client.producer import Producer
     from ottla.console.views import View
 
 PAGE = 100
 """Topics of a page."""
-SEARCH_SECONDS = 5.0
-"""How long a search reads; what it has found by then it tells, and that there is more."""
-TURN_SECONDS = 0.2
 PATIENCE_MS = 5_000
 
 Start = tuple[str, int]
@@ -180,14 +177,16 @@ class Cluster:
         known = self.admin.list_topics(internal=True) if partitions else {}
         return [tp for tp in partitions if tp.topic in known]
 
-    def reset_offsets(self, group: str, topic: str, when: int) -> None:
-        """Have a group without members read a topic on from a time in ms, EARLIEST or LATEST."""
-        topics = self.admin.describe_topics([topic])
-        partitions = [TopicPartition(topic, p.partition) for p in topics[topic].partitions]
+    def preview_reset(self, group: str, topic: str, when: int) -> View:
+        """Return the offsets that a group would have if it was reset to a time in ms, EARLIEST or LATEST. Nothing is changed."""
+        partitions = [TopicPartition(topic, p.partition) for p in self.admin.describe_topics([topic])[topic].partitions]
         found, end = self.offsets(partitions, when), self.offsets(partitions, LATEST)
-        self.admin.alter_consumer_group_offsets(
-            group, {tp: offset if offset >= 0 else end[tp] for tp, offset in found.items()}
-        )
+        wanted = {tp: offset if offset >= 0 else end[tp] for tp, offset in found.items()}
+        return views.reset_view(self.admin.list_consumer_group_offsets(group), wanted, end)
+
+    def reset_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Set the offsets of a group without members, as they were previewed."""
+        self.admin.alter_consumer_group_offsets(group, offsets)
 
     def produce(self, topic: str, key: str | None, value: str | None, partition: int | None) -> View:
         """Write one record, and say where it is."""
@@ -201,30 +200,31 @@ class Cluster:
         return {"partition": at.partition, "offset": at.offset}
 
     def records(self, topic: str, partition: int | None, start: Start, wanted: Wanted, most: int) -> View:
-        """Up to `most` records from `start` on."""
+        """Return up to `most` records that match: from `start` on the oldest first, or of `latest` the newest first."""
         from ottla.client.consumer import Consumer
 
         infos = self.admin.describe_topics([topic])[topic].partitions
         chosen = [TopicPartition(topic, p.partition) for p in infos if partition in (None, p.partition)]
         first, end = self.offsets(chosen, EARLIEST), self.offsets(chosen, LATEST)
-        begin = self.begin(start, first, end, most)
         with Consumer(
             {**self.settings, "default.api.timeout.ms": PATIENCE_MS, "allow.auto.create.topics": False}
         ) as consumer:
-            left = {tp: end[tp] for tp in chosen if begin[tp] < end[tp]}
-            consumer.assign(left)
-            for tp in left:
-                consumer.seek(tp, begin[tp])
-            return search(consumer, left, wanted, most)
+            if start[0] == "latest":
+                found = find_newest(consumer, first, end, wanted, most)
+            else:
+                found = find_oldest(consumer, self.begin(start, first, end), end, wanted, most)
+        return {
+            "records": [record_view(each) for each in found.records],
+            "looked_at": found.looked_at,
+            "whole": found.is_whole,
+        }
 
     def begin(
-        self, start: Start, first: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], most: int
+        self, start: Start, first: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """Where each partition is read from; within what there is."""
+        """Return the offset of each partition from which to read, within what there is."""
         how, number = start
         match how:
-            case "latest":
-                wanted = {tp: end[tp] - most for tp in first}
             case "offset":
                 wanted = dict.fromkeys(first, number)
             case "time":
@@ -233,20 +233,3 @@ class Cluster:
             case _:
                 wanted = dict(first)
         return {tp: max(first[tp], min(wanted[tp], end[tp])) for tp in first}
-
-
-def search(consumer: Consumer, left: dict[TopicPartition, int], wanted: Wanted, most: int) -> View:
-    """Read until enough is found, all is read, or the time is up."""
-    found: list[View] = []
-    looked_at = 0
-    deadline = time.monotonic() + SEARCH_SECONDS
-    while left and len(found) < most and time.monotonic() < deadline:
-        for record in consumer.poll(TURN_SECONDS):
-            looked_at += 1
-            if len(found) < most and wanted.has(record.key, record.value):
-                found.append(record_view(record))
-        read = [tp for tp, end in left.items() if consumer.position(tp) >= end]
-        consumer.pause(*read)
-        for tp in read:
-            del left[tp]
-    return {"records": found, "looked_at": looked_at, "whole": not left}

@@ -141,6 +141,26 @@ def group_view(
     }
 
 
+def reset_view(committed: Mapping[TopicPartition, OffsetAndMetadata], wanted: Offsets, end: Offsets) -> View:
+    """The effect of a reset on each partition: records that would be read again, or skipped."""
+    rows = []
+    for tp in sorted(wanted):
+        at = committed.get(tp)
+        now = None if at is None else at.offset
+        rows.append(
+            {
+                "topic": tp.topic,
+                "partition": tp.partition,
+                "offset": now,
+                "new_offset": wanted[tp],
+                "read_again": 0 if now is None else max(0, now - wanted[tp]),
+                "skipped": 0 if now is None else max(0, wanted[tp] - now),
+                "lag": max(0, end[tp] - wanted[tp]) if tp in end else None,
+            }
+        )
+    return {"partitions": rows}
+
+
 def partition_row(tp: TopicPartition, at: OffsetAndMetadata | None, end: int | None, owner: str | None) -> View:
     """A partition that is read, or was."""
     offset = None if at is None else at.offset

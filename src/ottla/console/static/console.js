@@ -130,7 +130,7 @@ async function topic(name) {
     }
     const got = await ask("records", { topic: name, ...given });
     found.replaceChildren(records(got.records));
-    const rest = got.whole ? "" : "; there are more: begin later, or look for less";
+    const rest = got.whole ? "" : "; there may be more: ask for more, or look for less";
     return `${got.records.length} of ${got.looked_at} records that were read${rest}`;
   });
   return [
@@ -203,14 +203,32 @@ async function group(name) {
   show(first);
   follow("live/group", { name }, show, leaving.signal);
   const read = [...new Set(first.partitions.map((p) => p.topic))];
+  const preview = el("div", {});
   return [
     el("h1", {}, name),
     el("p", { class: "dim" }, `${first.type} group, assignor ${first.assignor || "–"}, coordinator ${first.coordinator}`),
     live,
     el("h2", {}, "Move its offsets (while it has no members)"),
-    form("Move", [choice("topic", "topic", read), choice("to", "to", ["earliest", "latest"])], async (given) => {
-      await order("reset-offsets", { group: name, ...given });
-      return `${name} goes on from the ${given.to} offsets of ${given.topic}`;
+    form("Preview", [choice("topic", "topic", read), choice("to", "to", ["earliest", "latest"])], async (given) => {
+      const seen = await ask("preview-reset", { group: name, ...given });
+      preview.replaceChildren(...previewed(name, given, seen.partitions, () => preview.replaceChildren()));
+    }),
+    preview,
+  ];
+}
+
+/** The effect of a reset, and the button that carries it out as it is shown. */
+function previewed(group, given, rows, clear) {
+  const sum = (field) => rows.reduce((total, row) => total + row[field], 0);
+  const offsets = Object.fromEntries(rows.map((row) => [row.partition, row.new_offset]));
+  return [
+    table(["topic", "partition", "committed", "new offset", "read again", "skipped", "lag then"],
+      rows.map((r) => [r.topic, r.partition, r.offset, r.new_offset, r.read_again, r.skipped, r.lag])),
+    el("p", {}, `${sum("read_again")} records would be read again, ${sum("skipped")} skipped.`),
+    form("Move", [], async () => {
+      await order("reset-offsets", { group, topic: given.topic, offsets });
+      clear();
+      return `${group} goes on from the ${given.to} offsets of ${given.topic}`;
     }, true),
   ];
 }
