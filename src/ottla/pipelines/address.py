@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 from ottla.ports import HIGHEST_PORT, is_port
 
+PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
+WEB = ("http", "https")
+BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
 
 def check_port(url: str) -> None:
-    """ValueError where a port of an address can be none."""
+    """ValueError where a port of an address can be none, or what comes before it is cut off by a character of its own."""
+    check_user(url)
     if (port := wrong_port(url)) is not None:
         raise ValueError(f"port {port!r} is none, which is a number up to {HIGHEST_PORT}; correct it")
 
@@ -23,9 +29,35 @@ def wrong_port(url: str) -> str | None:
     return None
 
 
+def check_user(url: str) -> None:
+    """ValueError where a user or password has a character that ends this part of an address; the sentence has none of it."""
+    scheme, _, rest = url.partition("://")
+    authority = re.split(r"[/?#]", PLACEHOLDER.sub("x", rest), maxsplit=1)[0]
+    user = authority.rpartition("@")[0]
+    path = rest.partition("?")[0]
+    is_cut = "@" not in authority and (
+        ("@" in rest and not is_host(authority)) or ("@" in path and scheme not in WEB and ":" in authority)
+    )
+    if is_cut or "@" in user or BROKEN_ESCAPE.search(user):
+        raise ValueError(
+            "a user or password with one of # ? / @ % in it cannot stand in an address as it is; write ${env:NAME} in its place, or those "
+            "characters percent-encoded, such as %23 for #"
+        )
+
+
+def is_host(authority: str) -> bool:
+    """True if it is hosts with ports, and not the first part of a password."""
+    return all(not (port := one.rpartition("]")[2].partition(":")[2]) or is_port(port) for one in authority.split(","))
+
+
 def shown(url: str) -> str:
     """The address without user, password and what follows its path, all of which may be secret."""
-    if "://" not in url:
+    scheme, there, rest = url.partition("://")
+    if not there:
         return url  # a placeholder
-    parts = urlsplit(url)
+    authority = rest.partition("/")[0]
+    may_have_more = scheme in WEB and is_host(authority.rpartition("@")[2])  # where an @ in a path is usual
+    if not may_have_more and (":" in authority or "@" in authority):
+        rest = rest.rpartition("@")[2]  # the last one: in a password that is not encoded there may be others
+    parts = urlsplit(f"{scheme}://{rest}")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from ottla.config import unknown_among
 from ottla.errors import ConfigError
@@ -31,6 +32,38 @@ class Secrets:
     def resolve(self, text: str) -> str:
         """The text with its values; ConfigError, which has none of them, where one is not there."""
         return PLACEHOLDER.sub(lambda found: self._value(found.group(), found.group(1), found.group(2)), text)
+
+    def resolve_address(self, url: str) -> str:
+        """The address with its values; those of a user, a password or a parameter are percent-encoded, so that any character may be in them.
+
+        An address that is one placeholder is taken as it is.
+        """
+        found = list(PLACEHOLDER.finditer(url))
+        begin = url.find("://") + 3
+        if begin < 3:
+            return self.resolve(url)
+        plain = PLACEHOLDER.sub(lambda one: "x" * len(one.group()), url)  # a name of a file has slashes of its own
+        end = begin + len(re.split(r"[/?#]", plain[begin:], maxsplit=1)[0])
+        at = plain.rfind("@", begin, end)
+        colon = plain.find(":", begin, at) if at >= 0 else -1
+        parts: list[str] = []
+        done = 0
+        for one in found:
+            value = self._value(one.group(), one.group(1), one.group(2))
+            if begin <= one.start() < at:
+                # Alone before the @, it may be a user and a password.
+                value = self._encoded(value, one.group(), ":" if colon < 0 else "")
+            elif "?" in plain[end : one.start()] and plain[one.start() - 1] == "=":
+                value = self._encoded(value, one.group(), "")
+            parts += [url[done : one.start()], value]
+            done = one.end()
+        return "".join([*parts, url[done:]])
+
+    def _encoded(self, value: str, placeholder: str, safe: str) -> str:
+        encoded = quote(value, safe=safe)
+        if encoded:
+            self._told[encoded] = placeholder
+        return encoded
 
     def hidden(self, text: str) -> str:
         """The text with placeholders again where it has values that were told."""

@@ -45,6 +45,8 @@ class Surroundings:
     """The pipeline's, by their names in the file."""
     resolve: Callable[[str], str] = unchanged
     """Puts the values of secrets into a text."""
+    resolve_address: Callable[[str], str] = unchanged
+    """Puts the values of secrets into an address, where some characters mean something."""
     kafka: Mapping[str, str] = field(default_factory=dict)
     """Settings of clients, for topics that have no others."""
     home: Path = Path()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from ottla.errors import ConfigError
+from ottla.pipelines.address import check_port, shown
+from ottla.pipelines.databases.mysql_address import address_of
+from ottla.pipelines.databases.url import database_of
 from ottla.pipelines.secrets import Secrets
 from ottla.pipelines.sinks.spark import SparkSink
 from tests.pipelines.file.files import mistakes, pipeline, read
@@ -50,3 +54,58 @@ def test_a_secret_that_is_not_there_is_told(tmp_path: Path, text: str, told: str
 
 def test_what_only_looks_like_a_secret_stays() -> None:
     assert Secrets({}, Path()).resolve("a $1 ${name} $env:X") == "a $1 ${name} $env:X"
+
+
+HARD = "a#b?c/d@e%f:g&h=i j€"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://shop:${env:PW}@db:5432/name",
+        "mysql://shop:${env:PW}@db:5432/name",
+        "postgresql://shop:${file:run/pw}@db:5432/name?sslmode=disable",
+        "postgresql://${env:BOTH}@db:5432/name",
+        "postgresql://shop@db:5432/name?password=${env:PW}",
+        "postgresql://shop@db:5432/name?password=${env:PW}&sslmode=disable",
+    ],
+)
+def test_a_password_of_any_characters_is_one_in_an_address(tmp_path: Path, address: str) -> None:
+    from psycopg.conninfo import conninfo_to_dict
+
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "pw").write_text(HARD + "\n", encoding="utf-8")
+    secrets = Secrets({"PW": HARD, "BOTH": f"shop:{HARD}"}, tmp_path)
+    check_port(address)
+    resolved = secrets.resolve_address(address)
+    known = address_of(resolved) if address.startswith("mysql") else conninfo_to_dict(resolved)
+    assert (known["user"], known["password"], known["host"]) == ("shop", HARD, "db")
+    assert str(known["port"]) == "5432"
+    assert shown(resolved).endswith("://db:5432/name")
+    assert not any(part in secrets.hidden(f"no way to {resolved}") for part in (HARD, "d@e", "d%40e", "shop:a"))
+
+
+def test_an_address_that_is_one_secret_is_taken_as_it_is() -> None:
+    secrets = Secrets({"URL": "postgresql://shop:a%40b@db/name", "DB": "name?sslmode=disable"}, Path())
+    assert secrets.resolve_address("${env:URL}") == "postgresql://shop:a%40b@db/name"
+    assert secrets.resolve_address("postgresql://db/${env:DB}") == "postgresql://db/name?sslmode=disable"
+
+
+@pytest.mark.parametrize("password", ["a#b", "a?b", "a/b", "12/b", "a@b", "a%b", "a#b@c/d"])
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+def test_no_message_has_a_part_of_a_password_that_breaks_its_address(kind: str, password: str, tmp_path: Path) -> None:
+    url = f"{kind}://shop:{password}@db/name"
+    assert shown(url) == f"{kind}://db/name"
+    with pytest.raises(ConfigError) as error:
+        database_of(url, tmp_path).open()
+    assert "a user or password with one of # ? / @ % in it" in str(error.value)
+    assert not re.search(r"[ab]#|12|shop", str(error.value))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://host/@user/feed", "https://host:8080/a@b?c=d@e", "postgresql://db:5432/name", "mysql://u:p%40@db/n"],
+)
+def test_addresses_with_nothing_wrong_are_left_alone(url: str) -> None:
+    check_port(url)
+    assert shown(url) == url.replace("u:p%40@", "").partition("?")[0]

@@ -305,3 +305,30 @@ def test_what_mysql_has_no_value_for_is_one_sentence(mysql: MySql, tmp_path: Pat
     with pytest.raises(DatabaseError, match=r"^database mysql://127\.0\.0\.1"):
         TableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_pydict({"n": [value]})])
     assert mysql.rows("select * from numbers") == []
+
+
+@pytest.mark.parametrize("way", ["added", "by key", "by trigger", "by key and trigger"])
+def test_columns_may_have_a_percent_sign_in_their_names(either: Either, tmp_path: Path, way: str) -> None:
+    quote = "`" if isinstance(either, MySql) else '"'
+    names = ("i%d", "%s", "a%%")
+    first, *others = (f"{quote}{name}{quote}" for name in names)
+    either.run(f"create table {quote}50%{quote} ({first} int primary key, {' int, '.join(others)} int)")
+    if "trigger" in way and isinstance(either, Sql):
+        either.run(
+            "create function same() returns trigger language plpgsql as 'begin return new; end'",
+            'create trigger same before insert on "50%" for each row execute function same()',
+        )
+    key = ("i%d",) if "key" in way else ()
+    statements = Statements(database_of(either.url, tmp_path), "50%", names, key)
+    either.run(statements.create_marks())
+    one = TableWriter(statements.database, statements, "q")
+    numbers = [pa.array([1, 2], pa.int32())] * 3
+    columns: dict[str, Any] = {
+        **dict(zip(names, numbers, strict=True)),
+        **({DELETED: pa.array([False, False])} if key else {}),
+    }
+    assert one.write(0, [pa.RecordBatch.from_pydict(columns)]) == 2
+    gone = {**columns, DELETED: pa.array([False, True])}
+    if key:
+        one.write(1, [pa.RecordBatch.from_pydict(gone)])
+    assert len(either.rows(f"select * from {quote}50%{quote}")) == (1 if key else 2)

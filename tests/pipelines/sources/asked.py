@@ -28,7 +28,10 @@ class Asked:
 
     def reader(self, source: FedSource, **secrets: str) -> FeedReader:
         """A reader as Spark makes it, with the folder as the pipeline's and its file's."""
-        around = Surroundings(folder=self.folder, home=self.folder, resolve=Secrets(secrets, self.folder).resolve)
+        known = Secrets(secrets, self.folder)
+        around = Surroundings(
+            folder=self.folder, home=self.folder, resolve=known.resolve, resolve_address=known.resolve_address
+        )
         feed, columns = source.feed(around)
         self._readers.append(FeedReader(feed, Spool(self.folder / SPOOL, to_arrow_schema(columns, timezone="UTC"))))
         return self._readers[-1]

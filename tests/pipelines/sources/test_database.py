@@ -612,3 +612,28 @@ def test_a_number_of_sqlite_that_is_text_is_not_skipped_in_silence(tmp_path: Pat
     lite.run("insert into orders values ('two', 'y')")
     with pytest.raises(DatabaseError, match="'two' in column 'id' is no number by which rows are found"):
         asked.next(reader)
+
+
+PERCENTS = ("100%", "%s", "a%b", "%(x)s", "%%")
+
+
+@pytest.mark.parametrize("way", [BY_ID, BY_TIME, BY_BOTH], ids=["id", "time", "both"])
+@pytest.mark.parametrize("kind", ["text", "blob"])
+def test_columns_may_have_a_percent_sign_in_their_names(either: Either, asked: Asked, way: Any, kind: str) -> None:
+    quote = "`" if isinstance(either, MySql) else '"'
+    kind = "bytea" if kind == "blob" and isinstance(either, Sql) else kind  # which is not read by COPY
+    given = {
+        name: value.replace("id", "i%d").replace("at", "a%t") if name in BY_BOTH else value
+        for name, value in way.items()
+        if isinstance(value, str)
+    }
+    columns = ", ".join(f"{quote}{name}{quote} {kind}" for name in PERCENTS)
+    either.run("drop table orders")
+    either.run(f"create table orders ({quote}i%d{quote} int not null, {quote}a%t{quote} timestamp not null, {columns})")
+    row = ", ".join(f"'{number}'" for number in range(len(PERCENTS)))
+    reader = asked.reader(source(either.url, **given, **{"timestamp.delay.interval.ms": 0}))
+    for number in (1, 2):
+        either.run(f"insert into orders values ({number}, '2026-05-0{number} 10:00:00', {row})")
+        (found,) = asked.awaited(reader, 1)
+        assert found["i%d"] == number
+        assert [str(found[name]).strip("b'") for name in PERCENTS] == ["0", "1", "2", "3", "4"]

@@ -615,3 +615,14 @@ def test_rows_that_a_policy_hides_are_not_left_out_in_silence(sql: Sql, asked: A
     url = sql.url.replace("tester:", f"r_{sql.name}:")
     with pytest.raises(DatabaseError, match="row-level security policy"):
         asked.all(asked.reader(source(sql, url=url)))
+
+
+def test_columns_may_have_a_percent_sign_in_their_names(sql: Sql, asked: Asked) -> None:
+    sql.run("drop table t", 'create table t ("i%d" int primary key, "a%s" text, "%%" int)')
+    sql.run('alter table t alter "a%s" set storage external', f"insert into t values (1, {LONG}, 1)")
+    sql.run("""create publication theirs for table t where ("i%d" > 0)""")
+    reader = asked.reader(source(sql, envelope=False, **{"publication.name": "theirs"}))
+    asked.all(reader)
+    sql.run('update t set "%%" = 2')
+    (row,) = asked.next(reader)
+    assert (row["i%d"], row["a%s"], row["%%"]) == (1, "long" * 4000, 2)

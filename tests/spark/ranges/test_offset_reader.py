@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from ottla import Admin, Broker, NewTopic
+from ottla import Admin, Broker, Consumer, NewTopic, TopicPartition
 from ottla.spark.options import read_source_options
 from ottla.spark.ranges.offset_reader import OffsetReader, none_matches
 
@@ -32,3 +32,21 @@ def test_a_pattern_that_no_topic_matches_is_said_once_and_topics_that_come_are_f
 def test_who_sees_no_topic_at_all_is_told_so() -> None:
     asked = read_source_options({"kafka.bootstrap.servers": "b:9092", "subscribePattern": "a"})
     assert "no topic at b:9092 matches, for this user may see none; " in none_matches(asked, 0)
+
+
+def test_a_pattern_leaves_out_the_topics_of_kafka_itself() -> None:
+    with Broker() as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic("orders", 1, 1)])
+        with Consumer(bootstrap_servers=broker.bootstrap_servers, group_id="g") as consumer:
+            consumer.commit({TopicPartition("orders", 0): 0})
+        assert "__consumer_offsets" in admin.list_topics(internal=True)
+        asked = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribePattern": ".*"}
+        with OffsetReader(read_source_options(asked)) as reader:
+            assert reader.topics() == {"orders"}
+            assert reader.leaves_out(TopicPartition("__consumer_offsets", 0))
+        with OffsetReader(read_source_options(asked | {"kafka.exclude.internal.topics": "false"})) as reader:
+            assert reader.topics() == {"orders", "__consumer_offsets"}
+            assert not reader.leaves_out(TopicPartition("__consumer_offsets", 0))
+        by_name = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "__consumer_offsets"}
+        with OffsetReader(read_source_options(by_name)) as reader:
+            assert reader.topics() == {"__consumer_offsets"}

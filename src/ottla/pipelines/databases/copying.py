@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 )
 
 from ottla.pipelines.databases.binary_copy import binary_of
+from ottla.pipelines.databases.database import with_percents
 from ottla.pipelines.databases.table import Table
 
 PLAIN = "select not (relhasrules or relrowsecurity) from pg_class where oid = to_regclass(%s)"
@@ -124,7 +125,7 @@ def copy_out(connection: Any, query: str, values: Sequence[Any], schema: pa.Sche
     """The rows of a query, whose columns are those of the schema; pa.ArrowInvalid for a value that Arrow does not have."""
     from psycopg import ClientCursor
 
-    asked = ClientCursor(connection).mogrify(query, values)  # a COPY has no parameters
+    asked = ClientCursor(connection).mogrify(with_percents(query, '"'), values)  # a COPY has no parameters
     with connection.cursor() as cursor, cursor.copy(f"copy ({asked}) to stdout (format csv)") as copy:
         text = bytearray()
         for line in lines_of(copy, connection.pgconn):

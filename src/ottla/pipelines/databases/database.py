@@ -54,8 +54,8 @@ class Database(Protocol):
     def selected(self, table: Table) -> str:
         """The columns, as a query gives them."""
 
-    def rows(self, connection: Any, query: str, values: Sequence[Any]) -> Rows:
-        """What a query gives, not all at once."""
+    def rows(self, connection: Any, query: str, values: Sequence[Any] | None) -> Rows:
+        """What a query gives, not all at once; with None the text has no placeholders, and a `%` in it is one."""
 
     def type_of(self, kind: Any, is_key: bool = False) -> str:
         """The type of a new column for values of this type of Spark's."""
@@ -65,3 +65,13 @@ class Database(Protocol):
 
     def raised(self, table: str, key: str, number: str) -> str:
         """The same for a number that only grows; no row is changed where it would not."""
+
+
+def with_percents(query: str, quote: str) -> str:
+    """The text of a statement with placeholders such as `%s`, in which a `%` of a quoted name is none.
+
+    Names stand in `quote`, and no placeholder does; a quote in a name is doubled, so that names are every second part.
+    """
+    parts = query.split(quote)
+    parts[1::2] = [one.replace("%", "%%") for one in parts[1::2]]
+    return quote.join(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 
 from pyspark.sql.types import DataType, DecimalType
@@ -11,7 +12,7 @@ from pyspark.sql.types import DataType, DecimalType
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.address import shown
-from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows
+from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows, with_percents
 from ottla.pipelines.databases.mysql_address import address_of
 from ottla.pipelines.databases.mysql_types import KEYS, TYPES, column_of, literal_of_time
 from ottla.pipelines.databases.table import Keys, Table, grouped, missing_table
@@ -89,6 +90,7 @@ class Mysql:
                     connect_timeout=CONNECT_SECONDS,
                     program_name="ottla",
                     conv=conversions(),
+                    cursorclass=cursors()[0],
                 )
             )
             for one in SETTINGS:
@@ -147,11 +149,9 @@ class Mysql:
     def selected(self, table: Table) -> str:
         return ", ".join(one.query.format(self.identifier(one.name)) for one in table.columns)
 
-    def rows(self, connection: Connection, query: str, values: Sequence[Any]) -> Rows:
-        from pymysql.cursors import SSCursor
-
-        with self.telling(), connection.driver.cursor(SSCursor) as cursor:
-            cursor.execute(query, tuple(values) or None)
+    def rows(self, connection: Connection, query: str, values: Sequence[Any] | None) -> Rows:
+        with self.telling(), connection.driver.cursor(cursors()[1]) as cursor:
+            cursor.execute(query, tuple(values or ()) or None)
             while chunk := cursor.fetchmany(CHUNK):
                 yield chunk
 
@@ -170,6 +170,21 @@ class Mysql:
 
     def raised(self, table: str, key: str, number: str) -> str:
         return f"on duplicate key update {number} = greatest({number}, values({number}))"
+
+
+@cache
+def cursors() -> tuple[Any, Any]:
+    """The classes of cursors for which a `%` in a quoted name is no placeholder; the second does not fetch all rows at once."""
+    from pymysql.cursors import RE_INSERT_VALUES, Cursor, SSCursor
+
+    class Percents(Cursor):  # type: ignore[misc]  # which has no types
+        def execute(self, query: str, args: Any = None) -> Any:
+            return super().execute(query if args is None else with_percents(query, "`"), args)
+
+        def executemany(self, query: str, args: Any) -> Any:  # which calls `execute` only where this is no INSERT
+            return super().executemany(with_percents(query, "`") if RE_INSERT_VALUES.match(query) else query, args)
+
+    return Percents, type("UnbufferedPercents", (Percents, SSCursor), {})
 
 
 def conversions() -> dict[Any, Any]:

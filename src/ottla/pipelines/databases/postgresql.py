@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from pyspark.sql.types import (
@@ -26,7 +27,7 @@ from pyspark.sql.types import (
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.address import shown
-from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows
+from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows, with_percents
 from ottla.pipelines.databases.on_conflict import raised, upserted
 from ottla.pipelines.databases.table import Keys, Table, TableColumn, missing_table
 
@@ -92,7 +93,7 @@ class Postgresql:
         with extra("postgres"):
             import psycopg
         with self.telling():
-            return psycopg.connect(
+            connection: Any = psycopg.connect(
                 self.url,
                 autocommit=True,
                 options=SETTINGS,
@@ -100,6 +101,8 @@ class Postgresql:
                 application_name="ottla",
                 **more,
             )
+        connection.cursor_factory, connection.server_cursor_factory = cursors()
+        return connection
 
     @contextmanager
     def connect(self) -> Iterator[Any]:
@@ -144,7 +147,7 @@ class Postgresql:
         names = [(self.identifier(one.name), one.as_text) for one in table.columns]
         return ", ".join(f"{name}::text" if as_text else name for name, as_text in names)
 
-    def rows(self, connection: Any, query: str, values: Sequence[Any]) -> Rows:
+    def rows(self, connection: Any, query: str, values: Sequence[Any] | None) -> Rows:
         with self.telling(), connection.transaction(), connection.cursor("ottla", withhold=False) as cursor:
             cursor.itersize = CHUNK
             cursor.execute(query, values)
@@ -166,6 +169,25 @@ class Postgresql:
 
     def raised(self, table: str, key: str, number: str) -> str:
         return raised(table, key, number)
+
+
+@cache
+def cursors() -> tuple[Any, Any]:
+    """The classes of cursors for which a `%` in a quoted name is no placeholder; the second is for cursors of the server."""
+    import psycopg
+
+    class Cursor(psycopg.Cursor[Any]):
+        def execute(self, query: Any, params: Any = None, **more: Any) -> Any:
+            return super().execute(query if params is None else with_percents(query, '"'), params, **more)
+
+        def executemany(self, query: Any, params_seq: Any, **more: Any) -> None:
+            super().executemany(with_percents(query, '"'), params_seq, **more)
+
+    class ServerCursor(psycopg.ServerCursor[Any]):
+        def execute(self, query: Any, params: Any = None, **more: Any) -> Any:
+            return super().execute(query if params is None else with_percents(query, '"'), params, **more)
+
+    return Cursor, ServerCursor
 
 
 TYPES: dict[type[DataType], str] = {

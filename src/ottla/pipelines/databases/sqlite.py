@@ -103,9 +103,9 @@ class Sqlite:
         number = "case when typeof({0}) in ('integer', 'real') then cast({0} as text) else {0} end"
         return ", ".join(number.format(name) if is_time(one) else name for name, one in names)
 
-    def rows(self, connection: sqlite3.Connection, query: str, values: Sequence[Any]) -> Rows:
+    def rows(self, connection: sqlite3.Connection, query: str, values: Sequence[Any] | None) -> Rows:
         with self.telling():
-            cursor = connection.execute(query, values)
+            cursor = connection.execute(query, values or ())
             while chunk := cursor.fetchmany(CHUNK):
                 yield chunk
 

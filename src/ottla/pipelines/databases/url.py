@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 
 from ottla.config import unknown
 from ottla.errors import ConfigError
-from ottla.pipelines.address import check_port
+from ottla.pipelines.address import check_port, check_user
 from ottla.pipelines.databases.database import Database
 
 SCHEMES = ("sqlite", "postgresql", "mysql")
@@ -56,6 +56,10 @@ def database_of(url: str, folder: Path) -> Database:
         if not path or path.startswith(":"):
             raise ConfigError("url = 'sqlite://': a database in memory is gone when its process ends; name a file")
         return Sqlite((folder / path).absolute(), url)
+    try:
+        check_user(url)
+    except ValueError as error:
+        raise ConfigError(f"url: {error}") from None
     if scheme == "mysql":
         from ottla.pipelines.databases.mysql import Mysql
 

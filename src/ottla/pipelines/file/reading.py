@@ -177,7 +177,8 @@ def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str
 
 def misplaced(read: Read) -> Iterator[Mistake]:
     """What sources name that is not on this machine what it must be."""
-    around = Surroundings(read.name, read.folder, resolve=read.secrets.resolve)
+    secrets = read.secrets
+    around = Surroundings(read.name, read.folder, resolve=secrets.resolve, resolve_address=secrets.resolve_address)
     inputs = ((("inputs", name), source) for name, source in read.model.inputs.items())
     for path, source in ((("source",), read.model.source), *inputs):
         for key, sentence in source.misplaced(around):

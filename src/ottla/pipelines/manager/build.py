@@ -109,7 +109,15 @@ def surroundings_of(read: Read) -> Surroundings:
     kafka = {name: resolve(text_of(value)) for name, value in settings.kafka.items()}
     if settings.bootstrap_servers is not None:
         kafka["bootstrap.servers"] = resolve(settings.bootstrap_servers)
-    return Surroundings(read.name, read.folder, read.model.predicates, resolve, kafka, checkpoints_of(read) / read.name)
+    return Surroundings(
+        read.name,
+        read.folder,
+        read.model.predicates,
+        resolve,
+        read.secrets.resolve_address,
+        kafka,
+        checkpoints_of(read) / read.name,
+    )
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class HttpSink(Sink):
         whole = F.struct(*map(column, values(frame)))
         rows = frame.select(in_json(whole).alias(JSON))
         headers = {name: around.resolve(value) for name, value in self.headers.items()}
-        to = Sender(around.resolve(self.url), self.method, headers, self.batch_max_rows, self.timeout_ms)
+        to = Sender(around.resolve_address(self.url), self.method, headers, self.batch_max_rows, self.timeout_ms)
         return start_batches(rows, how, to.of, whole=False)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,8 @@ from ottla.spark.columns.ddl import parse_schema
 from ottla.spark.formats.json_format import Json
 
 CHUNK = 10_000
+ADDRESS = "url"
+"""The field in whose value the characters of a secret must not end a part of an address."""
 
 
 class PollingError(OttlaError):
@@ -48,15 +50,18 @@ class PollingSource(FedSource):
 
     def resolved(self, around: Surroundings) -> PollingSource:
         """The same with the values of its secrets."""
-        return self.model_copy(update={name: with_values(value, around) for name, value in self})
+        found = {name: with_values(value, around.resolve) for name, value in self if name != ADDRESS}
+        if hasattr(self, ADDRESS):
+            found[ADDRESS] = with_values(getattr(self, ADDRESS), around.resolve_address)
+        return self.model_copy(update=found)
 
 
-def with_values(value: Any, around: Surroundings) -> Any:
+def with_values(value: Any, resolve: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        return around.resolve(value)
+        return resolve(value)
     if isinstance(value, dict):
-        return {name: with_values(one, around) for name, one in value.items()}
-    return [with_values(one, around) for one in value] if isinstance(value, list) else value
+        return {name: with_values(one, resolve) for name, one in value.items()}
+    return [with_values(one, resolve) for one in value] if isinstance(value, list) else value
 
 
 class PollingFeed:

@@ -92,6 +92,7 @@ class OffsetReader:
         self.consumer = Consumer(consumer_settings(options))
         self._admin: Admin | None = None
         self._told_of_none = False
+        self._internal: set[str] = set()
 
     @property
     def admin(self) -> Admin:
@@ -138,12 +139,22 @@ class OffsetReader:
             return set(self.options.subscribe)
         assert self.options.subscribe_pattern is not None
         pattern = self.pattern(self.options.subscribe_pattern)
-        seen = self.consumer.topics()
-        found = {topic for topic in seen if pattern.fullmatch(topic)}
+        seen = self.admin.list_topics(internal=True)
+        self._internal = {name for name, one in seen.items() if one.internal and self.excludes_internal}
+        found = {topic for topic in seen if topic not in self._internal and pattern.fullmatch(topic)}
         if not found and not self._told_of_none:  # as with the official connector that is no error: some may come
             self._told_of_none = True
             log.warning("%s", none_matches(self.options, len(seen)))
         return found
+
+    @property
+    def excludes_internal(self) -> bool:
+        """True if a pattern does not match Kafka's own topics, as with Spark's own connector and with consumers."""
+        return str(self.options.kafka.get("exclude.internal.topics", "true")).lower() != "false"
+
+    def leaves_out(self, tp: TopicPartition) -> bool:
+        """True for a partition that the pattern matched before internal topics were left out, and a checkpoint may still have."""
+        return self.options.subscribe_pattern is not None and tp.topic in self._internal
 
     def pattern(self, text: str) -> re.Pattern[str]:
         """What `subscribePattern` means: the official connector's are Java's."""

@@ -112,7 +112,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ids = self.kafka.topic_ids({tp.topic for tp in latest})
         again = made_again(before.ids, ids)
         report_losses(replaced(again, before.offsets), self.options.fail_on_data_loss)
-        known = {tp: offset for tp, offset in before.offsets.items() if tp.topic not in again}
+        read = {tp: offset for tp, offset in before.offsets.items() if not self.kafka.leaves_out(tp)}
+        known = {tp: offset for tp, offset in read.items() if tp.topic not in again}
         strange = {tp: known.pop(tp) for tp in sorted(known) if tp not in latest and not self.kafka.asks_for(tp)}
         report_strangers(strange, self.options.fail_on_data_loss)
         new = self.kafka.earliest([tp for tp in latest if tp not in known])

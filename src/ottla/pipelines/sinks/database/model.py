@@ -69,7 +69,7 @@ class DatabaseSink(Sink):
 
     def try_to_open(self, around: Surroundings) -> None:
         with of_key("url"):
-            database_of(around.resolve(self.url), around.folder).open().close()
+            database_of(around.resolve_address(self.url), around.folder).open().close()
 
     def check(self, frame: DataFrame, around: Surroundings) -> None:
         database, rows, statements = self.parts(frame, around)
@@ -115,7 +115,7 @@ class DatabaseSink(Sink):
     def parts(self, frame: DataFrame, around: Surroundings) -> tuple[Database, DataFrame, Statements]:
         """The database, the rows as it takes them, and what it is told."""
         with of_key("url"):
-            database = database_of(around.resolve(self.url), around.folder)
+            database = database_of(around.resolve_address(self.url), around.folder)
         with of_key("pk.fields"):
             rows = self.rows(frame, is_sqlite=database.kind == "sqlite")
         names = tuple(name for name in rows.columns if name != DELETED)

@@ -73,11 +73,11 @@ class DatabaseSource(FedSource):
 
     def try_to_open(self, around: Surroundings) -> None:
         with of_key("url"):
-            database_of(around.resolve(self.url), around.folder).open().close()
+            database_of(around.resolve_address(self.url), around.folder).open().close()
 
     def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
         with of_key("url"):
-            database = database_of(around.resolve(self.url), around.folder)
+            database = database_of(around.resolve_address(self.url), around.folder)
             connection = database.open()
         try:
             with of_key("table"):

@@ -123,10 +123,10 @@ class ChangeFeed:
             captured.ensure_published()
             query = f"select {database.selected(captured.table)} from {captured.source(database)}"
             if captured.publication is not None and captured.publication.row_filter is not None:
-                query += f" where {captured.publication.row_filter.replace('%', '%%')}"
+                query += f" where {captured.publication.row_filter}"
             names = [one.name for one in captured.table.columns]
             read_at = About("r", int(time.time() * 1000), "true", None, made.lsn)
-            for chunk in database.rows(connection, query, ()):
+            for chunk in database.rows(connection, query, None):
                 rows = [dict(zip(names, values, strict=True)) for values in chunk]
                 self._write([each for row in rows for each in self.envelope.rows(read_at, None, row)], write)
             return {"lsn": made.lsn, "slot": self.slot.name, "table": captured.mark()}

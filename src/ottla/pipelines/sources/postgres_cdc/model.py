@@ -129,7 +129,7 @@ class PostgresCdcSource(FedSource):
         return captured
 
     def slot(self, around: Surroundings) -> Slot:
-        database = database_of(around.resolve(self.url), around.folder)
+        database = database_of(around.resolve_address(self.url), around.folder)
         if not isinstance(database, Postgresql):
             raise ConfigError(
                 "changes are read from PostgreSQL alone; write postgresql://user@host/name, or use type: database"
