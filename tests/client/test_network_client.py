@@ -11,6 +11,7 @@ from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_request import ClientRequest
 from ottla.client.client_response import ClientResponse
 from ottla.client.config import CommonConfig
+from ottla.client.connection_states import SLOW_SECONDS
 from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
 from ottla.clock import ManualClock
@@ -39,12 +40,12 @@ def all_versions() -> list[ApiVersion]:
 class Story:
     """A client, a manual clock, and a broker whose answers the test may change."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, servers: str = "boot.example.org:9092", **settings: Any) -> None:
         self.clock = ManualClock()
         self.api_versions: list[ApiVersion] = all_versions()
         self.answers: dict[type, Any] = {ListOffsetsRequest: ListOffsetsResponse()}
         self.selector = FakeSelector(self.clock, self.answer)
-        config = CommonConfig(bootstrap_servers=("boot.example.org:9092",), **settings)
+        config = CommonConfig(bootstrap_servers=tuple(servers.split(",")), **settings)
         self.metadata = Metadata(
             bootstrap_nodes(config.bootstrap_servers),
             max_age_ms=300_000,
@@ -441,3 +442,21 @@ def test_brokers_that_are_lost_and_found_and_lost_again_are_told_of_once_in_a_wh
             story.poll(timeout=0.02)
     told = [line for line in caplog.messages if "beginning again" in line]
     assert (begun, len(told)) == (3, 1)
+
+
+def test_another_broker_is_asked_for_metadata_too_where_the_first_has_not_answered_for_a_second() -> None:
+    story = Story("boot.example.org:9092,other.example.org:9092")
+    asked: list[float] = []
+
+    def answer(header: RequestHeader, request: Any) -> Any:
+        if not isinstance(request, MetadataRequest):
+            return story.answer(header, request)
+        asked.append(story.now)
+        return None if len(asked) == 1 else story.answer(header, request)
+
+    story.selector.handler = answer
+    while story.metadata.version == 0:
+        story.poll(timeout=30.0)
+        assert story.now < 5
+    assert len(asked) == 2
+    assert asked[1] - asked[0] == pytest.approx(SLOW_SECONDS, abs=0.2)

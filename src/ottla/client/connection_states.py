@@ -23,6 +23,10 @@ REFUSAL_PAUSE = 10.0
 """Seconds after a refused login or handshake: trying again at once would lock the user out, and not help."""
 
 
+SLOW_SECONDS = 1.0
+"""How long a connection may take to become ready until another broker is tried beside it."""
+
+
 class ConnectionState(Enum):
     """Where a connection is between closed and usable."""
 
@@ -46,6 +50,8 @@ class NodeConnectionState(Struct):
     failures: int = 0
     """Attempts in a row that did not get as far as READY."""
     retry_at: float = -FOREVER
+    began: float = -FOREVER
+    """When the attempt to connect began that is under way, or was last."""
     throttled_until: float = -FOREVER
     login_began: float = -FOREVER
     login_again: bool = False
@@ -101,6 +107,21 @@ class ConnectionStates:
         """Whether the connection will be of use soon; one that is to log in again does so when it is wanted."""
         return self.state(node_id) in ON_ITS_WAY or self.must_renew(node_id, now)
 
+    def is_slow(self, node_id: int, now: float) -> bool:
+        """True if a connection has been on its way for `SLOW_SECONDS`: the broker may accept connections and answer none."""
+        node = self.of(node_id)
+        return node.state in ON_ITS_WAY and now - node.began >= SLOW_SECONDS
+
+    def slow_nodes(self, now: float) -> list[int]:
+        """The brokers whose connections are slow."""
+        return [node_id for node_id in self._nodes if self.is_slow(node_id, now)]
+
+    def time_to_slow(self, node_id: int, now: float) -> float:
+        """Seconds until a connection on its way counts as slow; infinity if it does, or if there is none on its way."""
+        node = self.of(node_id)
+        left = node.began + SLOW_SECONDS - now
+        return left if node.state in ON_ITS_WAY and left > 0 else FOREVER
+
     def delay(self, node_id: int, now: float) -> float:
         """Seconds until it makes sense to look again; infinity when an event will tell."""
         node = self.of(node_id)
@@ -113,7 +134,7 @@ class ConnectionStates:
     def connecting(self, node_id: int, now: float) -> float:
         """An attempt begins; returns the seconds it may take."""
         node = self.of(node_id)
-        node.state, node.last_used = ConnectionState.CONNECTING, now
+        node.state, node.last_used, node.began = ConnectionState.CONNECTING, now, now
         return self._setup_timeout.span(node.failures + 1)
 
     def checking_api_versions(self, node_id: int) -> None:
@@ -127,6 +148,8 @@ class ConnectionStates:
         """What the broker speaks is known; who we are it is being told."""
         node = self.of(node_id)
         node.login_began, node.login_again = now, node.state is ConnectionState.READY
+        if node.login_again:
+            node.began = now
         node.state, node.reason = ConnectionState.AUTHENTICATING, "the login is not done yet"
 
     def logged_in(self, node_id: int, renew_at: float, now: float) -> None:

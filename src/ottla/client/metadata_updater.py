@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.client.client_response import ClientResponse
 from ottla.client.config import CommonConfig
-from ottla.client.connection_states import ConnectionStates
+from ottla.client.connection_states import SLOW_SECONDS, ConnectionStates
 from ottla.client.metadata import Metadata
 from ottla.errors import ErrorCode, UnsupportedVersionError
 from ottla.model import FOREVER, Node
@@ -25,20 +25,21 @@ QUIET_SECONDS = 10.0
 
 
 class MetadataUpdater:
-    """Whoever is least busy is asked, once at a time."""
+    """The least busy broker is asked; another one as well if there is no answer within a second."""
 
     def __init__(self, config: CommonConfig, metadata: Metadata, states: ConnectionStates, client_id: str) -> None:
         self._config = config
         self._metadata = metadata
         self._states = states
         self._client_id = client_id
-        self._asking = False
+        self._asked: dict[int, float] = {}
+        """When each broker was asked whose answer is still to come."""
         self._began_again = -FOREVER
 
     def maybe_update(self, client: NetworkClient, now: float) -> float:
         """Ask where that is due; returns the seconds after which to look again."""
-        if self._asking:
-            return FOREVER
+        if self._asked:
+            return self._maybe_ask_another(client, now)
         wait = self._metadata.time_to_next_update(now)
         if wait > 0:
             return wait
@@ -51,7 +52,22 @@ class MetadataUpdater:
             return min((self._states.delay(node_id, now) for node_id in nodes), default=FOREVER)
         if client.ready(node, now):
             self._ask(client, node, now)
-        return FOREVER
+            return SLOW_SECONDS
+        return min(client.time_to_slow(node, now), self._states.delay(node.node_id, now))
+
+    def _maybe_ask_another(self, client: NetworkClient, now: float) -> float:
+        """Ask one more broker where those that were asked have not answered for a second: they may never answer."""
+        wait = max(self._asked.values()) + SLOW_SECONDS - now
+        if wait > 0:
+            return wait
+        others = [node for node in self._metadata.cluster.nodes.values() if node.node_id not in self._asked]
+        node = client.least_loaded_among(others, now)
+        if node is None:
+            return min((self._states.delay(other.node_id, now) for other in others), default=FOREVER)
+        if client.ready(node, now):
+            self._ask(client, node, now)
+            return SLOW_SECONDS
+        return min(client.time_to_slow(node, now), self._states.delay(node.node_id, now))
 
     def _must_begin_again(self, client: NetworkClient, nobody: bool, now: float) -> bool:
         """Whether those we know are lost, all of them or for too long (KIP-899, KIP-1102)."""
@@ -84,11 +100,11 @@ class MetadataUpdater:
             self._metadata.fail(error)
             client.wakeup()  # who waits in this poll is told at once
             return
-        self._asking = True
+        self._asked[node.node_id] = now
         client.send_internal(node.node_id, request, version, self._handle, now)
 
     def _handle(self, response: ClientResponse) -> None:
-        self._asking = False
+        self._asked.pop(response.node_id, None)
         if response.message is None or not response.message.brokers:
             self._metadata.failed(response.received)
             self._heed(response)

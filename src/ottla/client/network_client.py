@@ -188,9 +188,19 @@ class NetworkClient:
 
     def least_loaded_node(self, now: float) -> Node | None:
         """The broker to ask what any broker can answer; one that is in doubt only where there is no other."""
-        nodes = list(self.metadata.cluster.nodes.values())
+        return self.least_loaded_among(self.metadata.cluster.nodes.values(), now)
+
+    def least_loaded_among(self, brokers: Iterable[Node], now: float) -> Node | None:
+        """The one of these brokers to ask. An address that is slow to answer is so by every node id."""
+        nodes = list(brokers)
         self._random.shuffle(nodes)
-        return least_loaded(nodes, self._states, self.in_flight_requests, now)
+        silent = {(self._nodes[each].host, self._nodes[each].port) for each in self._states.slow_nodes(now)}
+        slow = [node for node in nodes if (node.host, node.port) in silent] if silent else ()
+        return least_loaded(nodes, self._states, self.in_flight_requests, now, slow)
+
+    def time_to_slow(self, node: Node, now: float) -> float:
+        """Seconds until another broker is to be tried beside one that is being connected to."""
+        return self._states.time_to_slow(node.node_id, now)
 
     def doubt(self, node_id: int) -> None:
         """It did not do in time what was asked of it: somebody else may lead by now, and others know that better."""

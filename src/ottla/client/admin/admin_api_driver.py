@@ -312,11 +312,9 @@ def metrics_of(client_id: str, client: NetworkClient) -> ClientMetrics:
 def any_broker(driver: AdminApiDriver, keys: list[K], deadline: Deadline) -> dict[K, Node | KafkaError]:
     """Whoever is least busy."""
     driver.brokers(deadline)
-    while (node := driver.client.client.least_loaded_node(driver.clock.monotonic())) is None:
-        left = deadline.at - driver.clock.monotonic()
-        if left <= 0:
-            raise driver.late(deadline)
-        driver.client.poll(min(left, driver.backoff.span(1)))
+    node = driver.client.run(driver.client.any_ready_node(deadline.at))
+    if node is None:
+        raise driver.late(deadline)
     return dict.fromkeys(keys, node)
 
 

@@ -105,6 +105,19 @@ class ConsumerNetworkClient:
         while (left := until - self._clock.monotonic()) > 0:
             yield left
 
+    def any_ready_node(self, deadline: float) -> Steps[Node | None]:
+        """Wait until some broker can be sent to; None when `deadline` comes first. One that is slow to answer is left aside."""
+        while True:
+            now = self._clock.monotonic()
+            node = self.client.least_loaded_node(now)
+            if node is not None and self.client.ready(node, now):
+                return node
+            if now >= deadline:
+                return None
+            nodes = self.metadata.cluster.nodes.values() if node is None else (node,)
+            spans = [min(self.client.time_to_slow(each, now), self.client.delay(each.node_id, now)) for each in nodes]
+            yield min(deadline - now, max(0.01, min(spans, default=FOREVER)))
+
     def fresh_metadata(self, deadline: float) -> Steps[bool]:
         """Wait until the next metadata is here; False when `deadline` comes first."""
         version = self.metadata.request_update()

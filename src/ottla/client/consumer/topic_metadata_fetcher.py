@@ -49,10 +49,9 @@ class TopicMetadataFetcher:
     def _ask(self, request: MetadataRequest, deadline: Deadline) -> Steps[Cluster | None]:
         """One answer, or None when it was lost; raises when there is no more time."""
         client = self._client
-        while (node := client.client.least_loaded_node(self._clock.monotonic())) is None:
-            yield from self._client.pause(min(deadline.at, self._clock.monotonic() + self._retry_backoff.span(1)))
-            if self._clock.monotonic() >= deadline.at:
-                raise self._late(deadline)
+        node = yield from client.any_ready_node(deadline.at)
+        if node is None:
+            raise self._late(deadline)
         future = client.send(node, request)
         if not (yield from client.until(future.done, deadline.at)):
             raise self._late(deadline)

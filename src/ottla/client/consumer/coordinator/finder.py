@@ -10,6 +10,7 @@ from typing import Any
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_response import ClientResponse
+from ottla.client.connection_states import SLOW_SECONDS
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator.refusals import failure_of, is_fatal
 from ottla.client.coordinators import GROUP, LAST_VERSION_WITH_ONE_KEY, described
@@ -60,10 +61,13 @@ class CoordinatorFinder:
             return FOREVER
         if now < self._retry_at:
             return self._retry_at - now
-        node = self._client.client.least_loaded_node(now)
+        network = self._client.client
+        node = network.least_loaded_node(now)
         if node is None:
             self._try_later(now)
             return self._retry_at - now
+        if not network.ready(node, now):  # and in a second another one may be the least loaded
+            return min(network.time_to_slow(node, now), network.delay(node.node_id, now) or SLOW_SECONDS)
         request = FindCoordinatorRequest(key=self._config.group_id or "", key_type=GROUP)
         self._asking = self._client.send(node, request, max_version=LAST_VERSION_WITH_ONE_KEY)
         self._asking.add_done_callback(self._handle)
