@@ -24,6 +24,7 @@ from typing import Any
 
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.errors import ConfigError, OttlaError
+from ottla.log_format import EscapingFormatter
 
 BOOT = """
 import signal
@@ -165,7 +166,9 @@ def work(job: dict[str, Any]) -> None:
     """The child's side: serve until the parent closes the pipe."""
     from ottla.broker.serve import Serves, serve
 
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(EscapingFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
     for name, level in job["levels"].items():
         logging.getLogger(name).setLevel(level)
 

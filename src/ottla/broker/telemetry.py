@@ -86,7 +86,7 @@ class Telemetry:
         except DecompressedTooLargeError:
             return ErrorCode.TELEMETRY_TOO_LARGE
         except (MalformedError, CorruptRecordError) as error:
-            log.warning("metrics of %s (%s) cannot be read: %s", client.client_id, client.client_instance_id, error)
+            log.warning("metrics of %r (%s) cannot be read: %s", client.client_id, client.client_instance_id, error)
             return ErrorCode.INVALID_RECORD
         self._pushed.take(instance_id, client, points)
         return 0

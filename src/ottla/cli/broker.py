@@ -12,6 +12,7 @@ import click
 
 from ottla.cli.json_log import begin_log, say
 from ottla.cli.options import DEFAULT_ADDRESS, pairs_of, read_as_usage, senseless, settings_option
+from ottla.cli.output import echo
 from ottla.uncollected import uncollected
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def console_of(config: BrokerConfig, place: str | None) -> Iterator[Callable[[Ma
 
 def note(sentence: str, log_format: str) -> None:
     """Tell the person who starts the broker."""
-    click.echo(say(__name__, sentence) if log_format == "json" else f"ottla broker: {sentence}", err=True)
+    echo(say(__name__, sentence) if log_format == "json" else f"ottla broker: {sentence}", err=True)
 
 
 def say_ready(server: Serves) -> None:

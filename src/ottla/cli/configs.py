@@ -11,9 +11,11 @@ from ottla.cli.config_changes import config_changes
 from ottla.cli.entities import entity_options, named_entities, resources_of
 from ottla.cli.near_names import nearly_named, nearly_set
 from ottla.cli.options import bootstrap_server, json_option, properties_of, settings_option
+from ottla.cli.output import echo
 from ottla.cli.tables import aligned, as_json
 from ottla.cli.topics import admin_at
 from ottla.cli.verbs import Verbs
+from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from ottla.client.admin import ConfigEntry, ConfigResource
@@ -56,10 +58,10 @@ def describe(
     shown = {each: chosen(each, entries.values(), everything=everything) for each, entries in found.items()}
     if in_json:
         columns = ("TYPE", "NAME", *COLUMNS)
-        click.echo(as_json(columns, [(*each, *row) for each, entries in shown.items() for row in rows_of(entries)]))
+        echo(as_json(columns, [(*each, *row) for each, entries in shown.items() for row in rows_of(entries)]))
         return
     for each, entries in shown.items():
-        click.echo(described(each, entries))
+        echo(described(each, entries))
 
 
 @configs.command()
@@ -100,7 +102,7 @@ def rows_of(entries: Iterable[ConfigEntry]) -> list[tuple[str, str | None, str]]
 
 def described(resource: ConfigResource, entries: list[ConfigEntry]) -> str:
     """An entity as a headline and a table."""
-    name = f"{resource.kind} {resource.name}" if resource.name else f"default of every {resource.kind}"
+    name = escape_controls(f"{resource.kind} {resource.name}") if resource.name else f"default of every {resource.kind}"
     if not entries:
         return f"{name}: nothing is set (--all shows defaults)\n"
     return f"{name}:\n{aligned(COLUMNS, rows_of(entries))}\n"

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from ottla.cli.output import echo
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -19,7 +21,7 @@ def yes_option(command: F) -> F:
 def ask_at_terminal(plan: Callable[[], str], question: str, *, agreed: bool) -> None:
     """Show what will be done and ask; a script goes on without, as it does with Kafka's own tools."""
     if not agreed and sys.stdin.isatty():
-        click.echo(plan(), err=True)
+        echo(plan(), err=True)
         ask(question, agreed=False)
 
 

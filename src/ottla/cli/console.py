@@ -16,6 +16,7 @@ from ottla.cli.options import (
     read_as_usage,
     settings_option,
 )
+from ottla.cli.output import echo
 from ottla.cli.pipelines.desk import PipelineDesk
 
 if TYPE_CHECKING:
@@ -58,4 +59,4 @@ def console(
 
 
 def say_ready(served: Console) -> None:
-    click.echo(f"ready {served.url}")
+    echo(f"ready {served.url}")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime
 
+from ottla.escaping import escape_json
+from ottla.log_format import EscapingFormatter
+
 
 class JsonFormatter(logging.Formatter):
     """An object with `at`, `level`, `logger`, `message`, and `exception` where there is one."""
@@ -16,13 +19,13 @@ class JsonFormatter(logging.Formatter):
         fields = {"at": at, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
-        return json.dumps(fields, ensure_ascii=False)
+        return escape_json(json.dumps(fields, ensure_ascii=False))
 
 
 def begin_log(level: int, form: str) -> None:
     """Write what happens to standard error from now on, as text or as JSON."""
     handler = logging.StreamHandler()
-    text = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    text = EscapingFormatter("%(asctime)s %(levelname)s %(message)s")
     handler.setFormatter(JsonFormatter() if form == "json" else text)
     logging.basicConfig(level=level, handlers=[handler])
 

@@ -6,6 +6,7 @@ failure: its reader has what it wanted.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -17,6 +18,8 @@ from ottla._version import __version__
 from ottla.cli.verbs import LazyVerbs
 from ottla.config import unknown
 from ottla.errors import OttlaError
+from ottla.escaping import escape_controls
+from ottla.log_format import EscapingFormatter
 
 FAILED = 1
 SENSELESS = 2
@@ -71,6 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     replace_closed_streams()
+    if logging.lastResort is not None:  # where a command does not say how its log is written
+        logging.lastResort.setFormatter(EscapingFormatter())
     try:
         # In this mode click returns the status of `ctx.exit`, and raises what it would print.
         status = root.main(given, prog_name="ottla", standalone_mode=False, color=wants_colour())
@@ -105,7 +110,7 @@ def replace_closed_streams() -> None:
 
 def complain(sentence: str, status: int) -> int:
     """Say what is wrong, in one line."""
-    print(f"ottla: {' '.join(sentence.split())}", file=sys.stderr)
+    print(f"ottla: {escape_controls(' '.join(sentence.split()))}", file=sys.stderr)
     return status
 
 

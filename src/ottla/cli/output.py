@@ -1,12 +1,28 @@
-"""Standard output while records are printed: how long to wait for more, and whether anybody reads it."""
+"""Standard output: text and JSON that a terminal may show; and while records are printed how long to wait for more, and if it is still read."""
 
 from __future__ import annotations
 
+import json
 import select
 import time
+from typing import Any
+
+import click
+
+from ottla.escaping import escape_controls_in_lines, escape_json
 
 TURN_SECONDS = 0.2
 """How long to wait for records before looking whether anybody still reads our output."""
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print lines. What a terminal would obey is escaped; names within a line have to be escaped by `escape_controls` before."""
+    click.echo(escape_controls_in_lines(text), err=err, nl=nl)
+
+
+def to_json(value: Any, **how: Any) -> str:
+    """Return a value as JSON that is readable and that a terminal may show."""
+    return escape_json(json.dumps(value, ensure_ascii=False, **how))
 
 
 def patience_of(timeout: float | None, last_heard: float) -> float:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import click
-
+from ottla.cli.output import echo, to_json
+from ottla.escaping import escape_controls
 from ottla.model import TopicPartition
 
 
 def cell_text(cell: Any) -> str:
-    """A cell; what is not there is a dash, and what is several has commas between."""
+    """A cell on one line; what is not there is a dash, and what is several has commas between."""
     if isinstance(cell, tuple) and not isinstance(cell, TopicPartition):
-        return ",".join(map(str, cell)) or "-"
-    return "-" if cell is None or cell == "" else str(cell)
+        return ",".join(map(escape_controls, cell)) or "-"
+    return "-" if cell is None or cell == "" else escape_controls(cell)
 
 
 def aligned(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -64,8 +63,8 @@ def fields_of(key: str, cell: Any) -> Iterable[tuple[str, Any]]:
 
 def as_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A list of objects, one a row."""
-    return json.dumps(objects(columns, rows), ensure_ascii=False, indent=2)
+    return to_json(objects(columns, rows), indent=2)
 
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, in_json: bool) -> None:
-    click.echo(as_json(columns, rows) if in_json else aligned(columns, rows))
+    echo(as_json(columns, rows) if in_json else aligned(columns, rows))

@@ -19,8 +19,10 @@ from ottla.cli.options import (
     senseless,
     settings_option,
 )
+from ottla.cli.output import echo
 from ottla.cli.tables import aligned, cell_text, show
 from ottla.cli.verbs import Verbs
+from ottla.escaping import escape_controls
 from ottla.kafka_id import text_of
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ def list_topics(bootstrap_server: str, internal: bool, in_json: bool, settings: 
         show(LIST, [(each.name, text_of(each.topic_id), each.internal) for each in found.values()], in_json=True)
         return
     for name in found:
-        click.echo(name)
+        echo(escape_controls(name))
 
 
 @topics.command()
@@ -131,7 +133,7 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
         show(("TOPIC", "TOPIC-ID", *HEADINGS), whole, in_json=True)
         return
     for topic, some in rows.items():
-        click.echo(described(topic, some))
+        echo(described(topic, some))
 
 
 @topics.command()
@@ -185,7 +187,7 @@ def described(topic: TopicDescription, rows: Sequence[Row]) -> str:
     """A topic as a headline and a table."""
     count = len(topic.partitions)
     cells = [[cell_text(cell) if n != 1 or cell is not None else "none" for n, cell in enumerate(row)] for row in rows]
-    return f"{topic.name}: {count} partition{'s' * (count != 1)}, id {text_of(topic.topic_id)}\n{table([HEADINGS, *cells])}\n"
+    return f"{escape_controls(topic.name)}: {count} partition{'s' * (count != 1)}, id {text_of(topic.topic_id)}\n{table([HEADINGS, *cells])}\n"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

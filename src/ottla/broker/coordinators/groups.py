@@ -34,6 +34,7 @@ from ottla.coordination.groups.records import decode_record, encode_record, prod
 from ottla.coordination.groups.shard import Shard
 from ottla.coordination.offsets.pending import TransactionEnded
 from ottla.errors import ErrorCode, KafkaError
+from ottla.escaping import escape_controls
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
 
@@ -324,7 +325,8 @@ class Groups:
         return runtime
 
     def _noted(self, note: Any) -> None:
-        log.info("%s", note)
+        if log.isEnabledFor(logging.INFO):
+            log.info("%s", escape_controls(note))
         for listener in self.listeners:
             listener(note)
 

@@ -25,6 +25,7 @@ from ottla.cli.options import (
     read_as_usage,
     settings_option,
 )
+from ottla.cli.output import echo
 from ottla.cli.tables import aligned, objects
 from ottla.cli.verbs import Verbs
 
@@ -216,9 +217,9 @@ def progress(what: str, total: int, tick: int = TICK) -> Iterator[Tell]:
 def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], spread: Sequence[float], *, in_json: bool) -> None:
     """A table, and a picture of the latencies below it."""
     if in_json:
-        click.echo(json.dumps(objects(columns, rows), indent=2))
+        echo(json.dumps(objects(columns, rows), indent=2))
         return
-    click.echo(aligned(columns, rows))
+    echo(aligned(columns, rows))
     lines = histogram(spread)
     if lines:
-        click.echo("\n" + "\n".join(lines))
+        echo("\n" + "\n".join(lines))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import click
@@ -14,6 +13,7 @@ from ottla.cli.clusters.moves import elect, reassign, reassignments
 from ottla.cli.clusters.quorum import quorum
 from ottla.cli.clusters.start import start
 from ottla.cli.options import bootstrap_server, json_option, settings_option
+from ottla.cli.output import echo, to_json
 from ottla.cli.tables import aligned, objects
 from ottla.cli.topics import admin_at
 from ottla.cli.verbs import Verbs
@@ -53,23 +53,21 @@ def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: t
             "not_well": objects(PARTITIONS, ill),
             **health_object(health),
         }
-        click.echo(json.dumps({**whole, **rows}, ensure_ascii=False, indent=2))
+        echo(to_json({**whole, **rows}, indent=2))
         return
     head = f"cluster {found.cluster_id}: {counted(len(found.nodes), 'broker')}, {counted(len(topics), 'topic')}"
-    click.echo(
-        f"{head}, {totals_of(partitions).sentence(nodes_away=len(health.absences))}\n\n{aligned(BROKERS, brokers)}"
-    )
+    echo(f"{head}, {totals_of(partitions).sentence(nodes_away=len(health.absences))}\n\n{aligned(BROKERS, brokers)}")
     now_ms = time.time_ns() // 1_000_000
     lines = [absence_sentence(each, now_ms) for each in health.absences]
     if sentence := next_failure_sentence(health):
         lines.append(f"next failure: {sentence}")
     if lines:
-        click.echo("\n" + "\n".join(lines))
+        echo("\n" + "\n".join(lines))
     if ill:
         shown = ill if everything else ill[:MOST_ROWS]
-        click.echo(f"\n{aligned(PARTITIONS, shown)}")
+        echo(f"\n{aligned(PARTITIONS, shown)}")
         if len(shown) < len(ill):
-            click.echo(f"… and {len(ill) - len(shown)} more; --all shows them", err=True)
+            echo(f"… and {len(ill) - len(shown)} more; --all shows them", err=True)
 
 
 for command in (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import click
-
 from ottla.cli.clusters.move_plan import ANYWHERE, Move
 from ottla.cli.consent import ask
+from ottla.cli.output import echo
 from ottla.cli.tables import aligned
 from ottla.errors import ErrorCode, KafkaError
 
@@ -45,9 +44,9 @@ def move_directories(admin: Admin, wanted: Wanted, *, agreed: bool, in_json: boo
         if to != (now[each].future_replica_log_dir or now[each].current_replica_log_dir)
     ]
     if not rows:
-        click.echo("nothing is to be moved to another directory: it is so already, or on its way", err=True)
+        echo("nothing is to be moved to another directory: it is so already, or on its way", err=True)
         return []
-    click.echo(aligned(DIRECTORIES, rows), err=in_json)
+    echo(aligned(DIRECTORIES, rows), err=in_json)
     ask("Begin?", agreed=agreed)
     begin(admin, replicas)
     return rows

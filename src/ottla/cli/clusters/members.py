@@ -9,6 +9,7 @@ import click
 
 from ottla.cli.consent import ask, yes_option
 from ottla.cli.options import bootstrap_server, settings_option
+from ottla.cli.output import echo
 from ottla.cli.topics import admin_at
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def remove_controller(
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.describe_metadata_quorum()
         chosen = directory_id or directory_of(controller, found.voters, VOTES_NOT)
-        click.echo(left_by(controller, found), err=True)
+        echo(left_by(controller, found), err=True)
         ask(f"Shall controller {controller} vote no longer?", agreed=agreed)
         admin.remove_raft_voter(controller, chosen)
         click.echo(f"controller {controller} votes no longer; {voters_of(admin.describe_metadata_quorum())}")

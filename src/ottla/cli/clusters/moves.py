@@ -11,6 +11,7 @@ from ottla.cli.clusters.directory_moves import DIRECTORIES, move_directories, na
 from ottla.cli.clusters.move_plan import brokers_of, moves_of_file
 from ottla.cli.consent import ask, yes_option
 from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
+from ottla.cli.output import echo
 from ottla.cli.tables import aligned, show
 from ottla.cli.topics import admin_at
 
@@ -59,7 +60,7 @@ def elect(
         elected = sorted(admin.elect_leaders(election_type.upper(), wanted))
         leaders = leaders_of(admin, elected)
     if not elected:
-        click.echo("nobody was elected: it is so already", err=True)
+        echo("nobody was elected: it is so already", err=True)
     if elected or in_json:
         show(("PARTITION", "LEADER"), [(tp, leaders[tp]) for tp in elected], in_json=in_json)
 
@@ -113,10 +114,10 @@ def reassign(
         now = replicas_of(admin, wanted)
         changed = {tp: then for tp, then in wanted.items() if then != now[tp]}
         if not changed and not moved:
-            click.echo("nothing is to be moved: it is so already", err=True)
+            echo("nothing is to be moved: it is so already", err=True)
         elif changed:
             shown = [(tp, now[tp], target or "(stop)") for tp, target in sorted_plan(changed)]
-            click.echo(aligned(PLAN, shown), err=in_json)
+            echo(aligned(PLAN, shown), err=in_json)
             ask("Begin?" if not cancel else "Stop these moves?", agreed=agreed)
             admin.alter_partition_reassignments(changed)
             click.echo(begun(len(changed), cancel=cancel), err=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.options import bootstrap_server, json_option, settings_option
+from ottla.cli.output import echo
 from ottla.cli.tables import aligned, as_json
 from ottla.cli.topics import admin_at
 
@@ -29,12 +30,12 @@ def quorum(bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> N
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.describe_metadata_quorum()
     if in_json:
-        click.echo(as_json(COLUMNS, [row_of(found, replica, status) for replica, status in members_of(found)]))
+        echo(as_json(COLUMNS, [row_of(found, replica, status) for replica, status in members_of(found)]))
         return
     now = int(time.time() * 1000)
     leader = f"leader {found.leader_id}" if found.leader_id >= 0 else "no leader"
-    click.echo(f"{leader}, epoch {found.leader_epoch}, high watermark {found.high_watermark}\n")
-    click.echo(aligned(SHORT, [short_row(found, replica, status, now) for replica, status in members_of(found)]))
+    echo(f"{leader}, epoch {found.leader_epoch}, high watermark {found.high_watermark}\n")
+    echo(aligned(SHORT, [short_row(found, replica, status, now) for replica, status in members_of(found)]))
 
 
 def members_of(found: QuorumInfo) -> Iterator[tuple[QuorumReplicaState, str]]:

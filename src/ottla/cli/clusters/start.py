@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.options import DEFAULT_ADDRESS, pairs_of, read_as_usage, set_option
+from ottla.cli.output import echo
 
 if TYPE_CHECKING:
     from ottla import Cluster
@@ -78,4 +79,4 @@ def watch(cluster: Cluster, over: threading.Event) -> None:
 
 def note(sentence: str) -> None:
     """Tell the person who starts it."""
-    click.echo(f"ottla cluster: {sentence}", err=True)
+    echo(f"ottla cluster: {sentence}", err=True)

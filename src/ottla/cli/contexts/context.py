@@ -11,6 +11,7 @@ from ottla.cli.contexts.choice import completed
 from ottla.cli.contexts.contexts import NAME, ClusterContext, Contexts, contexts_file, read_contexts, write_contexts
 from ottla.cli.contexts.settings import checked_address, checked_file, checked_settings
 from ottla.cli.options import json_option, senseless
+from ottla.cli.output import echo
 from ottla.cli.tables import show as print_rows
 from ottla.cli.verbs import Verbs
 
@@ -88,9 +89,7 @@ def list_contexts(in_json: bool) -> None:
     if rows or in_json:
         print_rows(LIST, rows, in_json=in_json)
     else:
-        click.echo(
-            "there are no contexts; make one with: ottla context add NAME --bootstrap-server HOST:PORT", err=True
-        )
+        echo("there are no contexts; make one with: ottla context add NAME --bootstrap-server HOST:PORT", err=True)
 
 
 def mark(known: Contexts, name: str, in_json: bool) -> object:
@@ -120,4 +119,4 @@ def remove(name: str) -> None:
     known.named(name, "ottla context remove")
     write_contexts(file, known.without(name))
     if name == known.current:
-        click.echo("it was the current one; there is none now", err=True)
+        echo("it was the current one; there is none now", err=True)

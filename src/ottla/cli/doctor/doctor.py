@@ -35,6 +35,7 @@ from ottla.cli.options import (
 from ottla.cli.tables import show
 from ottla.cli.topics import admin_at
 from ottla.errors import ConfigError, OttlaError
+from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from ottla.cli.doctor.network import AddressFacts
@@ -89,7 +90,8 @@ def doctor(
 def line_of(finding: Finding) -> str:
     """A finding as one sentence."""
     level = click.style(f"{finding.level:<7}", fg=COLOURS[finding.level])
-    return f"{level}  {finding.check:<12}  {finding.seen}" + (f"; {finding.remedy}" if finding.remedy else "")
+    said = f"{finding.check:<12}  {finding.seen}" + (f"; {finding.remedy}" if finding.remedy else "")
+    return f"{level}  {escape_controls(said)}"
 
 
 def all_findings(

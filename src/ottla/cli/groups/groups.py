@@ -13,9 +13,11 @@ from ottla.cli.groups.kinds import STATES, TOOLS, TYPES, kinds_told, of_consumer
 from ottla.cli.groups.reset import reset_offsets
 from ottla.cli.groups.watch import watch
 from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, known_name, senseless, settings_option
+from ottla.cli.output import echo
 from ottla.cli.tables import aligned, show
 from ottla.cli.topics import admin_at
 from ottla.cli.verbs import Verbs
+from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from ottla.client.admin import Admin, ConsumerGroupDescription
@@ -69,7 +71,7 @@ def list_groups(
         show(("GROUP", "TYPE", "STATE"), [(each.group_id, each.type, each.state) for each in found], in_json=in_json)
         return
     for listing in found:
-        click.echo(listing.group_id)
+        echo(escape_controls(listing.group_id))
 
 
 @groups.command()
@@ -149,9 +151,9 @@ def say_what_is_unusual(groups: Sequence[ConsumerGroupDescription]) -> None:
     """On standard error, as Kafka's tool does."""
     for group in groups:
         if group.state == "Empty":
-            click.echo(f"Consumer group '{group.group_id}' has no active members.", err=True)
+            echo(f"Consumer group '{escape_controls(group.group_id)}' has no active members.", err=True)
         elif group.state in REBALANCING:
-            click.echo(f"Warning: Consumer group '{group.group_id}' is rebalancing.", err=True)
+            echo(f"Warning: Consumer group '{escape_controls(group.group_id)}' is rebalancing.", err=True)
 
 
 @groups.command()

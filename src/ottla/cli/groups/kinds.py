@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
+from ottla.cli.output import echo
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def of_consumers(found: Sequence[GroupListing]) -> list[GroupListing]:
     others = Counter(each.protocol_type for each in found if each.protocol_type not in OF_CONSUMERS)
     if others:
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
-        click.echo(f"not shown are groups of other kinds: {counted} (--type lists share and streams)", err=True)
+        echo(f"not shown are groups of other kinds: {counted} (--type lists share and streams)", err=True)
     return [each for each in found if each.protocol_type in OF_CONSUMERS]
 
 

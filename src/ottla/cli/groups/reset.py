@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
+from ottla.cli.output import echo
 from ottla.cli.tables import show
 from ottla.cli.topics import admin_at
 
@@ -84,10 +85,10 @@ def reset_offsets(
             admin.alter_consumer_group_offsets(group, offsets)
     rows = [(group, tp.topic, tp.partition, offset) for tp, offset in sorted(offsets.items())]
     if export:
-        click.echo(as_csv(rows), nl=False)
+        click.echo(as_csv(rows), nl=False)  # as it is, to be read again by --from-file
         return
     if not execute and not dry_run:
-        click.echo("nothing has changed: add --execute to do it", err=True)
+        echo("nothing has changed: add --execute to do it", err=True)
     show(COLUMNS, rows, in_json=in_json)
 
 
@@ -152,7 +153,7 @@ def within(tp: TopicPartition, offset: int, first: int, end: int) -> int:
     """The offset, or the nearest that the partition has, which is said."""
     nearest = max(first, min(offset, end))
     if nearest != offset:
-        click.echo(f"{tp} has no offset {offset}, only {first} to {end}: {nearest} it is", err=True)
+        echo(f"{tp} has no offset {offset}, only {first} to {end}: {nearest} it is", err=True)
     return nearest
 
 

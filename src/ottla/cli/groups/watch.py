@@ -14,6 +14,7 @@ from ottla.cli.groups.timeline import GroupTimeline, name_of
 from ottla.cli.live import LiveView
 from ottla.cli.options import bootstrap_server, json_lines_option, settings_option
 from ottla.cli.topics import admin_at
+from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -103,10 +104,10 @@ def headline(group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int 
     lag = sum(each or 0 for each in lags.values())
     protocol = group.partition_assignor or "no assignor yet"
     return Text.assemble(
-        (group.group_id, "bold"),
+        (escape_controls(group.group_id), "bold"),
         "  ",
         (group.state, style),
-        f"  {group.type} · {protocol} · coordinator {group.coordinator} · {len(group.members)} members · lag {lag}",
+        f"  {group.type} · {escape_controls(protocol)} · coordinator {group.coordinator} · {len(group.members)} members · lag {lag}",
     )
 
 
@@ -132,7 +133,9 @@ def matrix(
         mine = set(member.assignment)
         total = sum(lags.get(tp) or 0 for tp in mine)
         cells = [cell(tp in mine, lags.get(tp)) for tp in partitions] if wide else [listed(mine)]
-        table.add_row(escape(name_of(member)), member.host, *cells, str(total))
+        table.add_row(
+            escape(escape_controls(name_of(member))), escape(escape_controls(member.host)), *cells, str(total)
+        )
     nobodys = [tp for tp in partitions if tp not in owners_of(group)]
     if nobodys:
         cells = [cell(tp in nobodys, lags.get(tp)) for tp in partitions] if wide else [listed(nobodys)]

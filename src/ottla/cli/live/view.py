@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -10,7 +9,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from ottla.cli.output import nobody_reads
+from ottla.cli.output import nobody_reads, to_json
+from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,9 +60,9 @@ class LiveView:
         """One more line of the time line; the facts are for programs."""
         now_ms = int(time.time() * 1000 if at_ms is None else at_ms)
         if self._in_json:
-            line = json.dumps({"at_ms": now_ms, **facts, "text": text}, ensure_ascii=False)
+            line = to_json({"at_ms": now_ms, **facts, "text": text})
         else:
-            line = f"{clock_time(now_ms / 1000)}  {text}"
+            line = f"{clock_time(now_ms / 1000)}  {escape_controls(text)}"
         if self._screen is None:
             print(line, flush=True)
             self.check_reader()

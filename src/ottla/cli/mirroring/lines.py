@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from ottla.escaping import escape_controls, escape_controls_in_lines
+
 if TYPE_CHECKING:
     from ottla.mirror.group_plan import GroupPlan
     from ottla.mirror.progress import Standing
@@ -32,7 +34,7 @@ class MirrorLines:
 
     def tell(self, text: str) -> None:
         self._clear()
-        print(text, file=sys.stderr, flush=True)
+        print(escape_controls_in_lines(text), file=sys.stderr, flush=True)
 
     def show(self, standing: Standing) -> None:
         """Not more often than anybody reads."""
@@ -57,4 +59,4 @@ def group_lines(groups: Mapping[str, GroupPlan]) -> Iterator[str]:
     """What groups may expect that move over now."""
     for name, plan in groups.items():
         again = f"reads at most {plan.repeats} offsets again" if plan.repeats else "reads on where it was"
-        yield f"group {name} {again}"
+        yield f"group {escape_controls(name)} {again}"

@@ -11,6 +11,7 @@ import click
 from ottla.cli.mirroring.lines import MirrorLines, group_lines
 from ottla.cli.mirroring.side import mirror_side
 from ottla.cli.options import hush_log
+from ottla.cli.output import echo
 
 if TYPE_CHECKING:
     from ottla.mirror import MirrorSettings
@@ -80,11 +81,11 @@ def mirror(in_json: bool, **given: Any) -> None:
             standing = work.run()
     if in_json:
         groups = {name: {"committed": len(it.offsets), "repeats": it.repeats} for name, it in work.groups.items()}
-        click.echo(json.dumps({"records": standing.records, "rest": standing.rest, "groups": groups}))
+        echo(json.dumps({"records": standing.records, "rest": standing.rest, "groups": groups}))
     else:
-        click.echo(f"{standing.records} records carried, {standing.rest} to go")
+        echo(f"{standing.records} records carried, {standing.rest} to go")
         for line in group_lines(work.groups):
-            click.echo(line)
+            echo(line)
     if work.stopping:
         raise click.Abort
 

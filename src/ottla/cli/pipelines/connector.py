@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ottla.cli.options import json_option
+from ottla.cli.output import echo
 from ottla.cli.pipelines.options import chosen, names_option, told_line_by_line, where_option
 from ottla.cli.tables import show
 
@@ -19,7 +20,7 @@ def new_connector(name: str, folder: Path) -> None:
     from ottla.pipelines.new_connector import new_connector as write
 
     target = write(name, folder)
-    click.echo(
+    echo(
         f"{target}: see that its test passes with `python -m pytest {target}`, install it with `pip install -e {target}`"
     )
 
@@ -44,8 +45,8 @@ def clean(where: Path, names: tuple[str, ...], drop: bool, in_json: bool) -> Non
         show(("PIPELINE", "LEFT-BEHIND", "TAKEN-AWAY"), [(r.name, what, drop) for r, what in found], in_json=True)
         return
     for read, what in found:
-        click.echo(f"{read.name}: {what}")
+        echo(f"{read.name}: {what}")
     if not found:
-        click.echo("nothing is left behind")
+        echo("nothing is left behind")
     else:
-        click.echo("all of it was taken away" if drop else "--drop takes it away")
+        echo("all of it was taken away" if drop else "--drop takes it away")

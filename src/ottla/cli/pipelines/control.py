@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ottla.cli.options import json_option, senseless
+from ottla.cli.output import echo
 from ottla.cli.pipelines.options import here_option, one_of, told_line_by_line, where_option
 from ottla.cli.pipelines.watch import watch
 from ottla.cli.tables import show
@@ -94,7 +95,7 @@ def stop(name: str, where: Path) -> None:
 
 def hold(where: Path, name: str, state: str, verb: str) -> None:
     """Have it be so, in its manager, or for the next one."""
-    click.echo(now_held(home_of(where, name), state, verb))
+    echo(now_held(home_of(where, name), state, verb))
 
 
 def now_held(home: Home, state: str, verb: str) -> str:
@@ -122,7 +123,7 @@ def asked(home: Home, aim: str | None, verb: str) -> bool:
 @here_option
 def resume(name: str, where: Path) -> None:
     """Have pipeline NAME go on where it was when it was paused or stopped."""
-    click.echo(now_resumed(home_of(where, name)))
+    echo(now_resumed(home_of(where, name)))
 
 
 def now_resumed(home: Home) -> str:
@@ -146,7 +147,7 @@ def restart(name: str, where: Path) -> None:
         raise ConfigError(f"nobody runs pipeline {name!r}; start it with `ottla pipeline run {where}`")
     began = time.time()
     manager.connector("POST", name, "restart")
-    click.echo(f"{name} is {reached(home, began)}")
+    echo(f"{name} is {reached(home, began)}")
 
 
 def reached(home: Home, began: float) -> str:
@@ -226,7 +227,7 @@ def reset_offsets(
     with held(home):
         found: Mapping[TopicPartition, int] = reset(read, home, way, discard_state=discard_state)
     if not found and not in_json:
-        click.echo(f"{name} begins anew when it goes on")
+        echo(f"{name} begins anew when it goes on")
         return
     rows = [(tp.topic, tp.partition, offset) for tp, offset in sorted(found.items())]
     show(("TOPIC", "PARTITION", "NEW-OFFSET"), rows, in_json=in_json)
@@ -262,7 +263,7 @@ def resend_letters(name: str, where: Path) -> None:
     from ottla.pipelines.manager.letters import resend
 
     read, home = meant(where, name)
-    click.echo(resent(resend(read, home)))
+    echo(resent(resend(read, home)))
 
 
 def resent(sent: Sent) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.options import senseless
+from ottla.cli.output import echo
 from ottla.config import unknown_among
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def told_line_by_line() -> Iterator[None]:
         yield
     except PipelineFileError as error:
         for mistake in error.mistakes:
-            click.echo(str(mistake), err=True)
+            echo(str(mistake), err=True)
         click.get_current_context().exit(1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ottla.cli.options import json_lines_option, json_option, place_of, read_as_usage
+from ottla.cli.output import echo, to_json
 from ottla.cli.pipelines import control as pipeline_control
 from ottla.cli.pipelines.connector import clean, new_connector
 from ottla.cli.pipelines.options import chosen, master_option, names_option, one_of, told_line_by_line, where_option
@@ -111,7 +111,7 @@ def plan(where: Path, names: tuple[str, ...], master: str | None, in_json: bool)
         show(PLAN, plans, in_json=True)
         return
     for each in plans:
-        click.echo("\n".join(planned(each)) + "\n")
+        echo("\n".join(planned(each)) + "\n")
 
 
 @pipeline.command("list")
@@ -184,7 +184,7 @@ def metrics_at(place: str | None) -> Iterator[Callable[[Callable[[], list[Facts]
     with ExitStack() as stack:
         with read_as_usage():
             url, collector = stack.enter_context(page_of_metrics(host, port))
-        click.echo(f"ottla pipeline: metrics at {url}", err=True)
+        echo(f"ottla pipeline: metrics at {url}", err=True)
 
         def show(facts: Callable[[], list[Facts]]) -> None:
             collector.facts = facts
@@ -202,9 +202,9 @@ def validate(where: Path, in_json: bool) -> None:
         show(MISTAKES, [(*one.place, one.sentence) for one in mistakes], in_json=True)
         click.get_current_context().exit(1 if mistakes else 0)
     for one in unchecked:
-        click.echo(f"{one.place}: not checked: {one.sentence}", err=True)
+        echo(f"{one.place}: not checked: {one.sentence}", err=True)
     names = ", ".join(read.name for read in found)
-    click.echo(f"{where}: {len(found)} pipeline{'s' * (len(found) != 1)}, nothing wrong: {names}")
+    echo(f"{where}: {len(found)} pipeline{'s' * (len(found) != 1)}, nothing wrong: {names}")
 
 
 def check_file(where: Path) -> tuple[Sequence[Read], Sequence[Mistake], Sequence[Mistake]]:
@@ -236,7 +236,7 @@ def schema() -> None:
     """Print the JSON Schema of pipeline files, for editors."""
     from ottla.pipelines.file.schema import json_schema
 
-    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    echo(to_json(json_schema(), indent=2))
 
 
 for command in (*pipeline_control.COMMANDS, new_connector, clean):

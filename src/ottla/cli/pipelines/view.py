@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from ottla.cli.output import to_json
+from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,7 +44,7 @@ def view_of(names: Sequence[str], *, in_json: bool = False) -> Iterator[Callable
 
 def print_line(told: Told) -> None:
     line = {"at": round(time.time(), 3), "pipeline": told.pipeline, "event": told.event, **told.facts}
-    print(json.dumps(line, ensure_ascii=False), file=sys.stdout, flush=True)
+    print(to_json(line), file=sys.stdout, flush=True)
 
 
 class Lines:
@@ -71,7 +73,8 @@ class Lines:
             table.add_column(heading, justify="right" if 1 < number < 8 else "left", overflow="fold")
         for name, state in self._states.items():
             facts = self._facts[name]
-            table.add_row(name, state, *(cell(facts.get(each)) for each in NUMBERS), facts.get("reason", ""))
+            reason = escape_controls(facts.get("reason", ""))
+            table.add_row(name, state, *(cell(facts.get(each)) for each in NUMBERS), reason)
         return table
 
 

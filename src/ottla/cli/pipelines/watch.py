@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from ottla.cli.output import echo, to_json
 from ottla.cli.tables import cell_text, key_of
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ def print_changes(columns: Sequence[str], look: Callable[[], Rows], pause: Calla
     while True:
         for number, row in enumerate(look()):
             if before.get(number) != row:
-                click.echo(json.dumps(dict(zip(keys, row, strict=True)), ensure_ascii=False))
+                echo(to_json(dict(zip(keys, row, strict=True))))
                 before[number] = row
         pause(LOOK_SECONDS)
 

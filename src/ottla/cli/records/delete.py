@@ -10,6 +10,7 @@ import click
 
 from ottla.cli.consent import ask, yes_option
 from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
+from ottla.cli.output import echo
 from ottla.cli.records.moments import moment_of
 from ottla.cli.tables import aligned, show
 from ottla.cli.topics import admin_at
@@ -51,10 +52,10 @@ def delete(
     with admin_at(bootstrap_server, settings) as admin:
         plan = plan_of(admin, topics, before_offset, moment)
         if not plan:
-            click.echo("nothing is to be deleted: no record is before that", err=True)
+            echo("nothing is to be deleted: no record is before that", err=True)
         else:
             rows = [(tp, *numbers, numbers[2] - numbers[0]) for tp, numbers in plan.items()]
-            click.echo(aligned(PLAN, rows), err=True)
+            echo(aligned(PLAN, rows), err=True)
             ask("Delete them for good?", agreed=agreed)
         low = admin.delete_records({tp: numbers[2] for tp, numbers in plan.items()}) if plan else {}
     if plan or in_json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 import sys
 import time
@@ -21,6 +20,7 @@ from ottla.cli.options import (
     senseless,
     settings_option,
 )
+from ottla.cli.output import echo, to_json
 from ottla.cli.records.consume import consumer_at
 from ottla.cli.records.moments import moment_of
 from ottla.cli.records.reading import Beginning, offsets_of, partitions_of
@@ -175,9 +175,9 @@ def show_rows(columns: list[str], rows: Iterable[tuple[Any, ...]], output: str) 
         writer.writerows([plain(cell) for cell in row] for row in rows)
     elif output == "json":
         found = [{name: plain(cell) for name, cell in zip(columns, row, strict=True)} for row in rows]
-        click.echo(json.dumps(found, ensure_ascii=False, indent=2, default=str))
+        echo(to_json(found, indent=2, default=str))
     else:
-        click.echo(aligned(columns, [[plain(cell) for cell in row] for row in rows]))
+        echo(aligned(columns, [[plain(cell) for cell in row] for row in rows]))
 
 
 def plain(cell: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ottla.cli.options import bootstrap_server, json_option, senseless, settings_option
+from ottla.cli.output import echo
 from ottla.cli.tables import aligned, show
 from ottla.cli.topics import admin_at
 from ottla.cli.verbs import Verbs
@@ -158,7 +159,7 @@ def delete(bootstrap_server: str, force: bool, in_json: bool, settings: tuple[st
     with admin_at(bootstrap_server, settings) as admin:
         found = sorted({each for some in wanted for each in admin.describe_acls(some)})
         if found and not force:
-            click.echo(aligned(HEADINGS, rows_of(found)), err=in_json)
+            echo(aligned(HEADINGS, rows_of(found)), err=in_json)
             question = f"Delete {'this rule' if len(found) == 1 else f'these {len(found)} rules'}?"
             click.confirm(question, abort=True, err=in_json)
         gone = admin.delete_acls(wanted)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ottla.cli.options import json_option
+from ottla.cli.output import echo
 from ottla.cli.tables import show
 
 LOOPBACK = ("127.0.0.1", "::1")
@@ -28,7 +29,7 @@ def authority(folder: Path, in_json: bool) -> None:
     own = Authority.made().own
     written = write_new(folder / AUTHORITY_KEY, own.key), write_new(folder / AUTHORITY, own.certificate)
     tell(*written, in_json=in_json)
-    click.echo(f"clients trust it with ssl.truststore.location={folder / AUTHORITY}", err=True)
+    echo(f"clients trust it with ssl.truststore.location={folder / AUTHORITY}", err=True)
 
 
 @certificates.command()
@@ -41,7 +42,7 @@ def server(folder: Path, hosts: tuple[str, ...], in_json: bool) -> None:
 
     written = write_new(folder / "server.pem", Authority.in_folder(folder).server(reached_by(hosts)).both)
     tell(written, in_json=in_json)
-    click.echo(f"a broker shows it with ssl.keystore.location={written}", err=True)
+    echo(f"a broker shows it with ssl.keystore.location={written}", err=True)
 
 
 @certificates.command()
@@ -56,7 +57,7 @@ def client(folder: Path, name: str, in_json: bool) -> None:
         raise click.UsageError(f"{name!r}: a name is of letters, digits, dots, dashes and underscores")
     written = write_new(folder / f"client-{name}.pem", Authority.in_folder(folder).client(name).both)
     tell(written, in_json=in_json)
-    click.echo(f"a client shows it with ssl.keystore.location={written}", err=True)
+    echo(f"a client shows it with ssl.keystore.location={written}", err=True)
 
 
 def reached_by(hosts: tuple[str, ...]) -> list[str]:
@@ -70,4 +71,4 @@ def tell(*files: Path, in_json: bool) -> None:
         show(("FILE",), [(str(file),) for file in files], in_json=True)
         return
     for file in files:
-        click.echo(file)
+        echo(str(file))

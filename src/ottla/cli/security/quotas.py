@@ -11,11 +11,13 @@ import click
 from ottla.cli.config_changes import config_changes
 from ottla.cli.consent import ask, yes_option
 from ottla.cli.options import bootstrap_server, json_option, senseless, settings_option
+from ottla.cli.output import echo
 from ottla.cli.security.quota_entities import one_entity, quota_entity_options, whose
 from ottla.cli.tables import show
 from ottla.cli.topics import admin_at
 from ottla.cli.verbs import Verbs
 from ottla.config import unknown
+from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from ottla.client.admin import ClientQuotaEntity
@@ -82,7 +84,7 @@ def delete(bootstrap_server: str, agreed: bool, settings: tuple[str, ...], **giv
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.describe_client_quotas(entity).get(entity, {})
         if not found:
-            click.echo(f"nothing is to be lifted: {name_of(entity)} has no limits of its own", err=True)
+            echo(f"nothing is to be lifted: {escape_controls(name_of(entity))} has no limits of its own", err=True)
             return
         ask(f"Lift {', '.join(sorted(found))} of {name_of(entity)}?", agreed=agreed)
         admin.alter_client_quotas({entity: dict.fromkeys(found)})

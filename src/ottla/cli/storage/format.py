@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.options import level_of, pairs_of, read_as_usage, senseless
+from ottla.cli.output import echo
 
 if TYPE_CHECKING:
     from ottla.broker.settings.config import BrokerConfig
@@ -107,7 +108,7 @@ def format_directory(
                 formatting.format_without_voters(config, cluster_id, clock, first)
     made = [each for each in formatting.directories_of(config) if each not in formatted]
     if made:
-        click.echo(f"formatted {','.join(made)} for node {config.node_id} of cluster {cluster_id}")
+        echo(f"formatted {','.join(made)} for node {config.node_id} of cluster {cluster_id}")
 
 
 def check_lone(config: BrokerConfig, file: str, initial: str | None, none: bool) -> None:
@@ -154,4 +155,4 @@ def pass_over(formatted: Sequence[str], *, agreed: bool) -> None:
             raise senseless(
                 f"{each} is formatted already, see its meta.properties: choose another, or leave it as it is by --ignore-formatted"
             )
-        click.echo(f"left {each} as it is: it is formatted already")
+        echo(f"left {each} as it is: it is formatted already")

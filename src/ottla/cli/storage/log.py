@@ -19,6 +19,7 @@ from uuid import UUID
 import click
 
 from ottla.cli.options import json_option, metadata_option, senseless
+from ottla.cli.output import echo, to_json
 from ottla.cli.storage.record_entries import (
     METADATA,
     OFFSETS,
@@ -91,10 +92,10 @@ def dump(
         entries = entries_of(path, render if shown or deep_iteration else None)
         begun = list(islice(entries, 1))  # a file that is not there, or none of a log, is said so and nothing before
         if not as_json:
-            click.echo(f"Dumping {path}")
+            echo(f"Dumping {path}")
         for entry in chain(begun, entries):
             damaged |= entry.get("isvalid") is False or "error" in entry
-            click.echo(json.dumps({"file": str(path), **entry}, default=plain) if as_json else line_of(entry))
+            echo(json.dumps({"file": str(path), **entry}, default=plain) if as_json else line_of(entry))
     if damaged:
         raise click.exceptions.Exit(DAMAGED)
 
@@ -156,15 +157,15 @@ def repair(directory: Path, names: tuple[str, ...], metadata: Path | None, execu
             if execute:
                 each.execute()
             if not in_json:
-                click.echo(f"{each.partition}: {each.fault}: {'did' if execute else 'would'} {each.remedy}")
+                echo(f"{each.partition}: {each.fault}: {'did' if execute else 'would'} {each.remedy}")
     finally:
         lock.release()
     if in_json:
         show(REPAIRS, [(each.partition, each.fault, each.remedy, execute) for each in found], in_json=True)
     elif not found:
-        click.echo(f"{directory}: nothing to repair")
+        echo(f"{directory}: nothing to repair")
     elif not execute:
-        click.echo("nothing was changed; add --execute to do this")
+        echo("nothing was changed; add --execute to do this")
 
 
 def partition_named(name: str) -> TopicPartition:
@@ -258,9 +259,9 @@ def check_indexes(files: Iterable[Path], as_json: bool) -> None:
         faults = [fault for fault in checked[folder].faults if fault.file == path]
         damaged |= bool(faults)
         for fault in faults:
-            click.echo(json.dumps(fault.fields()) if as_json else f"{fault}")
+            echo(json.dumps(fault.fields()) if as_json else f"{fault}")
         if not faults:
-            click.echo(json.dumps({"file": str(path), "sane": True}) if as_json else f"{path} passed sanity check.")
+            echo(json.dumps({"file": str(path), "sane": True}) if as_json else f"{path} passed sanity check.")
     if damaged:
         raise click.exceptions.Exit(DAMAGED)
 
@@ -331,7 +332,7 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
-        return json.dumps(value, default=plain, ensure_ascii=False)
+        return to_json(value, default=plain)
     if isinstance(value, list):
         return f"[{','.join(map(str, value))}]"
     return "null" if value is None else str(value)

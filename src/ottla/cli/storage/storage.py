@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ottla.cli.output import echo
 from ottla.cli.storage.format import format_directory
 from ottla.cli.storage.info import info
 
@@ -18,7 +19,7 @@ def random_uuid() -> None:
     """Print an id that a new cluster could have."""
     from ottla.storage.directory.meta_properties import random_id
 
-    click.echo(random_id())
+    echo(random_id())
 
 
 storage.add_command(format_directory)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ottla.cli.live import panel
+from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -117,7 +118,7 @@ def subscription(seen: ConsumerSnapshot, most: int) -> RenderableType:
     fullest = max((view.buffered_records for view in views), default=0) or 1
     for view in views[:most]:
         table.add_row(
-            str(view.partition) + (" paused" if view.paused else ""),
+            escape_controls(view.partition) + (" paused" if view.paused else ""),
             "?" if view.position is None else str(view.position),
             "?" if view.lag is None else str(view.lag),
             str(view.buffered_records),

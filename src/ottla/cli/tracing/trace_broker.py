@@ -14,6 +14,7 @@ import click
 
 from ottla.cli.live import LiveView
 from ottla.cli.options import json_lines_option, senseless
+from ottla.cli.output import echo
 from ottla.tracing.greeting import greeted
 
 TURN_SECONDS = 0.1
@@ -100,7 +101,7 @@ def frames(connection: socket.socket, seconds: float | None, view: LiveView) -> 
         except TimeoutError:
             continue
         if not chunk:
-            click.echo("the broker has ended", err=True)
+            echo("the broker has ended", err=True)
             return
         *lines, rest = (rest + chunk).split(b"\n")
         yield from map(json.loads, lines)

@@ -1,0 +1,96 @@
+"""Names of groups, members, clients and transactional ids with newlines and escape sequences, as commands and the log show them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from tests.broker.wire import Wire
+from tests.cli.conftest import PATIENCE, RunningBroker, ottla
+
+EVIL = "evil\n\x1b[2J\x9b1m\u202efine"
+SHOWN = r"evil\n\x1b[2J\x9b1m\u202efine"
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    """A broker with a group, a member and an open transaction of such names."""
+    broker = RunningBroker(tmp_path_factory.mktemp("data"), "-vv", "--set", "group.initial.rebalance.delay.ms=0")
+    try:
+        with hostile(broker.address):
+            yield broker
+    finally:
+        broker.kill()
+
+
+@contextmanager
+def hostile(address: str) -> Iterator[None]:
+    with Admin(bootstrap_servers=address) as admin:
+        admin.create_topics([NewTopic("t", 1)])
+    consumer = Consumer(bootstrap_servers=address, group_id=EVIL, client_id=EVIL, group_protocol="classic")
+    producer = Producer(bootstrap_servers=address, transactional_id=EVIL, client_id=EVIL)
+    with consumer, producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("t", b"x", partition=0)
+        producer.flush()
+        consumer.subscribe(["t"])
+        while not consumer.assignment():
+            consumer.poll(timeout=0.05)
+        consumer.commit({TopicPartition("t", 0): 0})
+        yield
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("groups", "list"),
+        ("groups", "describe", EVIL),
+        ("groups", "describe", EVIL, "--members"),
+        ("groups", "describe", EVIL, "--state"),
+        ("groups", "watch", EVIL, "--seconds", "0.5"),
+        ("transactions", "list"),
+        ("transactions", "describe", EVIL),
+        ("configs", "describe", "--group", EVIL, "--all"),
+    ],
+    ids=lambda words: " ".join(word for word in words if word != EVIL),
+)
+def test_a_command_prints_them_on_one_line_and_without_what_a_terminal_obeys(
+    attacked: RunningBroker, words: tuple[str, ...]
+) -> None:
+    done = ottla(*words, "--bootstrap-server", attacked.address)
+    assert done.status == 0, done.err
+    assert not CONTROLS.search(done.out + done.err)
+    assert SHOWN in done.out or "watch" in words
+
+
+@pytest.mark.parametrize("words", [("groups", "describe", EVIL, "--members"), ("transactions", "list")])
+def test_json_has_the_name_itself_and_nothing_that_a_terminal_obeys(
+    attacked: RunningBroker, words: tuple[str, ...]
+) -> None:
+    done = ottla(*words, "--json", "--bootstrap-server", attacked.address)
+    assert not CONTROLS.search(done.out)
+    assert EVIL in json.loads(done.out)[0].values()
+
+
+def test_a_mistake_that_quotes_a_name_is_one_clean_line(attacked: RunningBroker) -> None:
+    done = ottla("groups", "describe", f"no {EVIL}", "--bootstrap-server", attacked.address)
+    assert done.status == 1
+    assert not CONTROLS.search(done.sentence)
+
+
+def test_no_line_of_a_broker_s_log_is_made_by_a_name(attacked: RunningBroker) -> None:
+    with Wire(attacked.address, EVIL) as wire:
+        wire.metadata("t")
+    attacked.process.send_signal(signal.SIGTERM)
+    _, err = attacked.process.communicate(timeout=PATIENCE)
+    assert SHOWN in err
+    assert not CONTROLS.search(err)
+    assert all(re.match(r"\d{4}-\d\d-\d\d |ottla broker: | ", line) for line in err.splitlines())
