@@ -26,7 +26,7 @@ MEANT: dict[str, frozenset[str]] = {
         {"list_commands", "get_command", "resolve_command", "format_commands", "invoke", "parse_args", "shell_complete"}
     ),
     "http.server.BaseHTTPRequestHandler": frozenset({"close_connection", "log_message", "protocol_version"}),
-    "logging.Formatter": frozenset({"format"}),
+    "logging.Formatter": frozenset({"format", "formatException", "formatMessage"}),
     "logging.Handler": frozenset({"handleError"}),
     "logging.LoggerAdapter": frozenset({"process"}),
     "pydantic.json_schema.GenerateJsonSchema": frozenset({"model_schema"}),
