@@ -12,6 +12,7 @@ import pytest
 from ottla.pipelines.databases import copying
 from ottla.pipelines.databases.copying import can_be_copied, copy_in, copy_out
 from ottla.pipelines.databases.postgresql import SETTINGS
+from ottla.pipelines.sinks.database.row_by_row import plain
 from tests.postgres import Sql
 
 pytestmark = pytest.mark.behaviour("D5")
@@ -79,8 +80,24 @@ def test_a_server_that_ends_the_connection_on_its_way_is_told(sql: Sql) -> None:
 
 def test_a_value_that_arrow_has_not_is_told(sql: Sql) -> None:
     schema = pa.schema([("at", pa.timestamp("us"))])
-    with psycopg.connect(sql.url) as connection, pytest.raises(pa.ArrowInvalid, match="infinity"):
-        list(copy_out(connection, "select 'infinity'::timestamp", (), schema))
+    with psycopg.connect(sql.url) as connection, pytest.raises(pa.ArrowInvalid, match="soon"):
+        list(copy_out(connection, "select 'soon'", (), schema))
+
+
+def test_times_that_python_does_not_have_are_text_for_postgresql(sql: Sql) -> None:
+    moments = pa.array([10**18, -(10**17), 0, None], pa.timestamp("us"))
+    rows = pa.RecordBatch.from_pydict({"at": moments, "day": pa.array([10**7, -(10**6), 0, None], pa.date32())})
+    sql.run("create table late (at timestamp, day date)")
+    with psycopg.connect(sql.url) as connection:
+        copy_in(connection, "late (at, day)", rows)
+    found = sql.rows("select extract(epoch from at)::bigint, day - date '1970-01-01' from late order by at nulls last")
+    assert found == [(-(10**11), -(10**6)), (0, 0), (10**12, 10**7), (None, None)]
+    assert plain(moments) == [
+        "33658-09-27 01:46:40.000000",
+        "1200-02-15 14:13:20.000000 BC",
+        "1970-01-01 00:00:00.000000",
+        None,
+    ]
 
 
 def test_bytes_are_read_by_a_cursor() -> None:

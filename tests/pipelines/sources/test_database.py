@@ -8,10 +8,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter, ValidationError
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from ottla.errors import ConfigError
+from ottla.pipelines.databases.copying import numbers_of
 from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.feeds.feed_reader import FeedReader
 from ottla.pipelines.feeds.spool import SpoolError
@@ -637,3 +640,58 @@ def test_columns_may_have_a_percent_sign_in_their_names(either: Either, asked: A
         (found,) = asked.awaited(reader, 1)
         assert found["i%d"] == number
         assert [str(found[name]).strip("b'") for name in PERCENTS] == ["0", "1", "2", "3", "4"]
+
+
+LAST = datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)
+SPECIAL = {
+    "infinity": ((LAST, LAST.replace(tzinfo=datetime.UTC), LAST.date()), None),
+    "-infinity": (
+        (datetime.datetime(1, 1, 1), datetime.datetime(1, 1, 1, tzinfo=datetime.UTC), datetime.date(1, 1, 1)),
+        None,
+    ),
+    "0044-03-15 BC": (None, -735160),
+    "57000-01-01": (None, 20099295),
+}
+
+
+@pytest.mark.parametrize("more", ["", ", b bytea"], ids=["by COPY", "by a cursor"])
+@pytest.mark.parametrize("value", SPECIAL)
+def test_times_that_python_does_not_have_are_read_from_postgresql(
+    sql: Sql, asked: Asked, value: str, more: str
+) -> None:
+    columns = "plain timestamp not null, zoned timestamptz not null, day date not null, price numeric(5,2) not null"
+    sql.run(f"create table orders (id int primary key, {columns}{more})")
+    sql.run(f"insert into orders values (1, '{value}', '{value}', '{value}', 'NaN'), (2, now(), now(), now(), 1.5)")
+    first, second = numbers(asked, source(sql.url, **BY_ID))
+    known, days = SPECIAL[value]
+    if days is None:
+        assert known is not None
+        days = (known[2] - datetime.date(1970, 1, 1)).days
+    assert (first["day"], first["price"], second["price"]) == (days, None, Decimal("1.50"))
+    micros = days * 86_400_000_000 + (86_399_999_999 if value == "infinity" else 0)
+    assert (first["plain"], first["zoned"]) == (micros, micros)
+
+
+def numbers(asked: Asked, model: DatabaseSource) -> list[dict[str, Any]]:
+    """The rows of a table, times as days and microseconds since 1970."""
+    reader = asked.reader(model)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    (part,) = reader.partitions(start, end)
+    (batch,) = reader.read(part)
+    kinds = [numbers_of(column) if pa.types.is_temporal(column.type) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(kinds, names=batch.schema.names).to_pylist()
+
+
+def test_zero_dates_of_mysql_are_null(mysql: MySql, asked: Asked) -> None:
+    mysql.run(
+        "create table orders (id int primary key, d date not null, t datetime(3) not null, z timestamp(6) not null)"
+    )
+    connection = mysql.connect()
+    connection.cursor().execute("set sql_mode = 'ALLOW_INVALID_DATES'")
+    connection.cursor().execute("insert into orders values (1, 0, 0, 0), (2, '2026-00-10', '2026-05-00', '2026-05-01')")
+    connection.commit()
+    connection.close()
+    first, second = asked.awaited(asked.reader(source(mysql.url, **BY_ID)), 2)
+    assert (first["d"], first["t"], first["z"]) == (None, None, None)
+    assert (second["d"], second["t"], str(second["z"])) == (None, None, "2026-05-01 00:00:00+00:00")

@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter, ValidationError
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from ottla.errors import ConfigError
+from ottla.pipelines.databases.copying import numbers_of
 from ottla.pipelines.databases.database import DatabaseError
+from ottla.pipelines.databases.times import micros_of, parse_time
+from ottla.pipelines.feeds.feed_reader import FeedReader
 from ottla.pipelines.sources.postgres_cdc import PostgresCdcSource
 from ottla.pipelines.sources.postgres_cdc.pgoutput import PgoutputError
 from ottla.pipelines.surroundings import Surroundings
@@ -626,3 +631,40 @@ def test_columns_may_have_a_percent_sign_in_their_names(sql: Sql, asked: Asked) 
     sql.run('update t set "%%" = 2')
     (row,) = asked.next(reader)
     assert (row["i%d"], row["a%s"], row["%%"]) == (1, "long" * 4000, 2)
+
+
+@pytest.mark.parametrize("envelope", [True, False])
+@pytest.mark.parametrize("value", ["infinity", "-infinity", "0044-03-15 BC", "57000-01-01"])
+def test_times_that_python_does_not_have_are_the_same_in_snapshot_and_change(
+    sql: Sql, asked: Asked, value: str, envelope: bool
+) -> None:
+    sql.run("alter table t add plain timestamp, add zoned timestamptz, add day date, add price numeric(5,2)")
+    row = f"'a', '{value}', '{value}', '{value}', 'NaN'"
+    sql.run(f"insert into t values (1, {row})")
+    reader = asked.reader(source(sql, envelope=envelope))
+    found = [numbers(asked, reader)]
+    sql.run(f"insert into t values (2, {row})")
+    found.append(numbers(asked, reader))
+    snapshot, change = ((row["after"] if envelope else row) for row in found)
+    days = parse_time(value)[0]
+    expected = (micros_of(value), micros_of(value), days, None)
+    assert tuple(snapshot[name] for name in ("plain", "zoned", "day", "price")) == expected
+    assert tuple(change[name] for name in ("plain", "zoned", "day", "price")) == expected
+
+
+def numbers(asked: Asked, reader: FeedReader) -> Any:
+    """The one row of the next batch, times as numbers."""
+    start = asked.log[-1] if asked.log else reader.initialOffset()
+    asked.log.append(reader.latestOffset(start, ReadAllAvailable()))
+    (part,) = reader.partitions(start, asked.log[-1])
+    (batch,) = reader.read(part)
+    return as_numbers(pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema)))[0]
+
+
+def as_numbers(column: Any) -> list[Any]:
+    if pa.types.is_struct(column.type):
+        inner = [as_numbers(one) for one in column.flatten()]
+        names = [column.type.field(number).name for number in range(column.type.num_fields)]
+        return [dict(zip(names, values, strict=True)) for values in zip(*inner, strict=True)]
+    found: list[Any] = (numbers_of(column) if pa.types.is_temporal(column.type) else column).to_pylist()
+    return found

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import DateType, LongType, StringType, StructField, StructType, TimestampNTZType, TimestampType
 
 from ottla.spark.tables import attempts, iceberg_store
 from ottla.spark.tables.errors import CheckpointError, SchemaMismatchError, TableError
@@ -222,3 +224,39 @@ def test_an_iceberg_table_that_is_divided_by_more_than_values_is_refused(tmp_pat
         spec.add_field("n", BucketTransform(4))
     with pytest.raises(TableError, match=r"partitioned by bucket\[4\] of a column, and Ottla writes only by a column"):
         lake.writer()
+
+
+def test_times_that_python_does_not_have_are_in_the_table_as_they_are(lake: Lake) -> None:
+    """Milliseconds that were read as seconds, and years before Christ: Spark's times reach as far as 64 bits do."""
+    kinds = {"at": TimestampType(), "plain": TimestampNTZType(), "day": DateType()}
+    inner = StructType([StructField(name, kind) for name, kind in kinds.items()])
+    schema = StructType([StructField("n", LongType()), *inner.fields, StructField("inner", inner)])
+    moments = {name: [1_777_629_600_000_000_000, -(10**17), 0] for name in ("at", "plain")} | {
+        "day": [10**7, -(10**7), 0]
+    }
+    arrow = to_arrow_schema(schema, timezone="UTC")
+    columns = [pa.array(moments[name], arrow.field(name).type) for name in kinds]
+    parts = pa.StructArray.from_arrays(columns, fields=list(arrow.field("inner").type))
+    batch = pa.RecordBatch.from_arrays([pa.array([1, 2, 3]), *columns, parts], schema=arrow)
+    (mark,) = marks("q", 0)
+    writer = lake.writer(schema)
+    writer.commit_files(write(writer, batch, folder="q/0"), mark, "q/0")
+    found = lake.arrow().sort_by("n")
+    for name in kinds:
+        numbers = pa.int32() if name == "day" else pa.int64()
+        assert found.column(name).cast(numbers).to_pylist() == moments[name]
+        inside: Any = found.column("inner").combine_chunks()
+        assert inside.field(name).cast(numbers).to_pylist() == moments[name]
+
+
+@pytest.mark.parametrize("column", ["at", "day"])
+def test_a_time_that_cannot_name_a_partition_is_told(lake: Lake, column: str) -> None:
+    schema = StructType([StructField("at", TimestampType()), StructField("day", DateType())])
+    arrow = to_arrow_schema(schema, timezone="UTC")
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array([10**18], arrow.field("at").type), pa.array([10**7], pa.date32())], schema=arrow
+    )
+    with pytest.raises(
+        TableError, match=f"column '{column}' cannot divide a table by a time outside of the years 1 to"
+    ):
+        write(lake.writer(schema, partition_by=(column,)), batch)

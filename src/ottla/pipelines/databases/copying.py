@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 from pyspark.sql.types import (
     BinaryType,
@@ -31,6 +33,7 @@ from pyspark.sql.types import (
 from ottla.pipelines.databases.binary_copy import binary_of
 from ottla.pipelines.databases.database import with_percents
 from ottla.pipelines.databases.table import Table
+from ottla.pipelines.databases.times import DAY_MICROS, days_of, number_of, text_of_days, text_of_micros
 
 PLAIN = "select not (relhasrules or relrowsecurity) from pg_class where oid = to_regclass(%s)"
 OPTIONS = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
@@ -47,6 +50,7 @@ AS_WRITTEN: dict[str, Any] = {
     "false_values": ["f"],
 }
 """How PostgreSQL writes what is missing, and booleans."""
+FIRST_DAY, LAST_DAY = days_of(1, 1, 1), days_of(9999, 12, 31)
 WHOLE_NUMBERS = (ShortType, IntegerType, LongType, DecimalType)
 
 
@@ -103,9 +107,32 @@ def csv_of(rows: pa.RecordBatch) -> bytes:
 
 def written(column: Any) -> Any:
     """A column as Arrow writes it best: of a zone's offset, seconds would be left out, and old ones have some."""
+    if (pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)) and not is_usual(column):
+        return pa.array(text_of_times(column), pa.string())
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         return column.cast(pa.timestamp(column.type.unit, "UTC"))
     return hexadecimal(column) if is_bytes(column.type) else column
+
+
+def is_usual(column: Any) -> bool:
+    """True if all times are of the years 1 to 9999, which Python and Arrow write."""
+    bounds = pc.min_max(numbers_of(column))
+    low, high = bounds["min"].as_py(), bounds["max"].as_py()
+    per_day = 1 if pa.types.is_date(column.type) else DAY_MICROS
+    return low is None or (FIRST_DAY * per_day <= low and high < (LAST_DAY + 1) * per_day)
+
+
+def text_of_times(column: Any) -> list[str | None]:
+    """Times as text, whatever their year."""
+    write = text_of_days if pa.types.is_date(column.type) else text_of_micros
+    return [None if one is None else write(one) for one in numbers_of(column).to_pylist()]
+
+
+def numbers_of(column: Any) -> Any:
+    """Days or microseconds since 1970."""
+    if pa.types.is_date(column.type):
+        return column.cast(pa.date32()).cast(pa.int32())
+    return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
 
 
 def is_bytes(kind: pa.DataType) -> bool:
@@ -164,12 +191,39 @@ def check_end(pgconn: Any) -> None:
 
 def rows_of(lines: bytes, schema: pa.Schema) -> pa.RecordBatch:
     """Whole lines of CSV as rows."""
-    numbers = [str(number) for number in range(len(schema))]  # a column may be there twice
+    try:
+        columns = columns_of(lines, schema.types)
+    except pa.ArrowInvalid:  # slower, for times and decimals that Arrow does not read
+        text = columns_of(lines, [pa.string() if is_special(kind) else kind for kind in schema.types])
+        columns = [parsed(column, kind) for column, kind in zip(text, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def columns_of(lines: bytes, types: Sequence[pa.DataType]) -> list[Any]:
+    numbers = [str(number) for number in range(len(types))]  # a column may be there twice
     table = pyarrow.csv.read_csv(
         io.BytesIO(lines),
         pyarrow.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(lines)),
         pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        pyarrow.csv.ConvertOptions(column_types=dict(zip(numbers, schema.types, strict=True)), **AS_WRITTEN),
+        pyarrow.csv.ConvertOptions(column_types=dict(zip(numbers, types, strict=True)), **AS_WRITTEN),
     )
-    columns = [column.combine_chunks() for column in table.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return [column.combine_chunks() for column in table.columns]
+
+
+def is_special(kind: pa.DataType) -> bool:
+    """True for types with values that Arrow's reader does not have: infinity, years before Christ and after 9999, NaN."""
+    return bool(pa.types.is_temporal(kind) or pa.types.is_decimal(kind))
+
+
+def parsed(column: Any, kind: pa.DataType) -> Any:
+    """A column of text as the values that its type has; pa.ArrowInvalid for one that has none."""
+    if not is_special(kind):
+        return column
+    values = column.to_pylist()
+    if pa.types.is_decimal(kind):
+        return pa.array([None if one in (None, "NaN") else Decimal(one) for one in values], kind)
+    try:
+        is_date = pa.types.is_date(kind)
+        return pa.array([None if one is None else number_of(one, is_date) for one in values], kind)
+    except ValueError as error:
+        raise pa.ArrowInvalid(str(error)) from None

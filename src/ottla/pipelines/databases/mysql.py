@@ -14,7 +14,7 @@ from ottla.extras import extra
 from ottla.pipelines.address import shown
 from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows, with_percents
 from ottla.pipelines.databases.mysql_address import address_of
-from ottla.pipelines.databases.mysql_types import KEYS, TYPES, column_of, literal_of_time
+from ottla.pipelines.databases.mysql_types import KEYS, TYPES, column_of, literal_of_time, time_of
 from ottla.pipelines.databases.table import Keys, Table, grouped, missing_table
 
 CONNECT_SECONDS = 10
@@ -188,9 +188,16 @@ def cursors() -> tuple[Any, Any]:
 
 
 def conversions() -> dict[Any, Any]:
-    """PyMySQL's, and moments with a zone as what they are in UTC."""
+    """PyMySQL's; moments with a zone as what they are in UTC; times that Python does not have as numbers, zero dates as null."""
     from datetime import datetime
 
+    from pymysql.constants import FIELD_TYPE
     from pymysql.converters import conversions as known
+    from pymysql.converters import convert_date, convert_datetime
 
-    return {**known, datetime: literal_of_time}
+    times = {
+        FIELD_TYPE.DATE: lambda text: time_of(convert_date(text), is_date=True),
+        FIELD_TYPE.DATETIME: lambda text: time_of(convert_datetime(text), is_date=False),
+        FIELD_TYPE.TIMESTAMP: lambda text: time_of(convert_datetime(text), is_date=False),
+    }
+    return {**known, datetime: literal_of_time, **times}

@@ -6,6 +6,7 @@ Read as numbers are also booleans, which MySQL has as `tinyint(1)`: a 2 may stan
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from pyspark.sql.types import (
     BinaryType,
@@ -25,6 +26,7 @@ from pyspark.sql.types import (
 )
 
 from ottla.pipelines.databases.table import TableColumn
+from ottla.pipelines.databases.times import number_of
 
 KINDS: dict[str, DataType] = {
     "tinyint": ShortType(),
@@ -85,3 +87,11 @@ def literal_of_time(moment: datetime, _: object = None) -> str:
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     return f"'{moment.isoformat(sep=' ')}'"
+
+
+def time_of(value: Any, *, is_date: bool) -> Any:
+    """A time; of one that Python does not have, for which PyMySQL gives the text, its number, and null where a part of it is zero."""
+    if not isinstance(value, str):
+        return value
+    month, day = value[5:7], value[8:10]
+    return None if "00" in (month, day) else number_of(value, is_date)

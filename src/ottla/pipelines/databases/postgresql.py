@@ -30,6 +30,7 @@ from ottla.pipelines.address import shown
 from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows, with_percents
 from ottla.pipelines.databases.on_conflict import raised, upserted
 from ottla.pipelines.databases.table import Keys, Table, TableColumn, missing_table
+from ottla.pipelines.databases.times import number_of
 
 SETTINGS = "-c client_encoding=UTF8 -c timezone=UTC -c datestyle=ISO -c extra_float_digits=1 -c bytea_output=hex"
 """As rows are copied in and out; a database may keep text otherwise than in UTF-8."""
@@ -102,6 +103,7 @@ class Postgresql:
                 **more,
             )
         connection.cursor_factory, connection.server_cursor_factory = cursors()
+        register_loaders(connection)
         return connection
 
     @contextmanager
@@ -169,6 +171,38 @@ class Postgresql:
 
     def raised(self, table: str, key: str, number: str) -> str:
         return raised(table, key, number)
+
+
+def register_loaders(connection: Any) -> None:
+    """Have the connection read the times that Python does not have as numbers, and a NaN, which Spark's decimals do not have, as null."""
+    import psycopg
+    from psycopg.adapt import Loader
+    from psycopg.pq import Format
+
+    adapters = connection.adapters
+
+    def loader(name: str) -> type[Loader]:
+        usual = adapters.get_loader(adapters.types[name].oid, Format.TEXT)
+
+        class TimeLoader(Loader):
+            def __init__(self, oid: int, context: Any = None) -> None:
+                super().__init__(oid, context)
+                self._load = usual(oid, context).load
+
+            def load(self, data: Any) -> Any:
+                try:
+                    return self._load(data)
+                except psycopg.DataError:
+                    return number_of(bytes(data).decode(), name == "date")
+
+        class DecimalLoader(TimeLoader):
+            def load(self, data: Any) -> Any:
+                return None if bytes(data) == b"NaN" else self._load(data)
+
+        return DecimalLoader if name == "numeric" else TimeLoader
+
+    for name in ("date", "timestamp", "timestamptz", "numeric"):
+        adapters.register_loader(name, loader(name))
 
 
 @cache

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from ottla.config import unknown
 from ottla.errors import ConfigError
@@ -47,10 +55,14 @@ class Table(NamedTuple):
         return self if names is None else self._replace(columns=tuple(self.column(name) for name in names))
 
     def schema(self) -> StructType:
-        """As the rows of a stream."""
-        return StructType([StructField(one.name, one.kind, one.is_nullable) for one in self.columns])
+        """As the rows of a stream; what has no value there, such as a zero date or NaN, is null."""
+        return StructType(
+            [StructField(one.name, one.kind, one.is_nullable or isinstance(one.kind, MAPPED)) for one in self.columns]
+        )
 
 
+MAPPED = (DateType, DecimalType, TimestampType, TimestampNTZType)
+"""Types in which a database has values that Spark does not have."""
 Keys = Sequence[Sequence[str]] | None
 """The columns of each unique index on all rows, the primary key first; None of a view, of which that is not known."""
 

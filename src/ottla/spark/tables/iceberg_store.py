@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
@@ -130,6 +130,8 @@ def add(table: Table, files: Sequence[DataFile], overwrite: bool, mark: BatchMar
     from pyiceberg.expressions import AlwaysTrue
 
     table.metadata.properties["commit.retry.num-retries"] = "0"
+    for name in without_bounds(files):
+        table.metadata.properties[f"write.metadata.metrics.column.{name}"] = "counts"
     properties: dict[str, str] = {}
     with table.transaction() as change:
         if mark is not None:
@@ -140,6 +142,23 @@ def add(table: Table, files: Sequence[DataFile], overwrite: bool, mark: BatchMar
         if files:
             paths = [f"file://{file.path}" for file in files]
             change.add_files(paths, snapshot_properties=properties, check_duplicate_files=False)
+
+
+def without_bounds(files: Sequence[DataFile]) -> set[str]:
+    """The columns with times outside of the years 1 to 9999: pyiceberg has no bounds for them, and would fail."""
+    import pyarrow.parquet as pq
+
+    found: set[str] = set()
+    for file in files:
+        footer = pq.read_metadata(file.path)
+        for group in map(footer.row_group, range(footer.num_row_groups)):
+            for column in map(group.column, range(group.num_columns)):
+                try:
+                    stats: Any = column.statistics if column.is_stats_set else None
+                    _ = stats and (stats.min, stats.max)
+                except (OverflowError, ValueError):
+                    found.add(column.path_in_schema.replace(".list.element", ".element").replace(".key_value.", "."))
+    return found
 
 
 def done(table: Table, mark: BatchMark) -> BatchMark | None:

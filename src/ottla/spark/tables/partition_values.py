@@ -22,9 +22,29 @@ def split(rows: pa.RecordBatch, columns: tuple[str, ...]) -> Iterator[tuple[Valu
         yield (), rows
         return
     keys = pa.Table.from_batches([rows.select(list(columns))])
-    for key in keys.group_by(list(columns)).aggregate([]).select(list(columns)).to_pylist():
+    for key in plain(keys.group_by(list(columns)).aggregate([]).select(list(columns))):
         values = tuple((name, written(name, key[name])) for name in columns)
         yield values, rows.filter(mask(rows, key))
+
+
+def plain(keys: pa.Table) -> list[dict[str, Any]]:
+    """Rows as Python's values; TableError for a time that has no place in the name of a partition."""
+    try:
+        return keys.to_pylist()
+    except (OverflowError, ValueError):
+        pass
+    for name in keys.column_names:
+        for number, one in enumerate(keys.column(name)):
+            try:
+                one.as_py()
+            except (OverflowError, ValueError):
+                text = keys.column(name).cast(pa.int32() if pa.types.is_date(one.type) else pa.int64())[number]
+                unit = "days" if pa.types.is_date(one.type) else "microseconds"
+                raise TableError(
+                    f"column {name!r} cannot divide a table by a time outside of the years 1 to 9999, which {text} {unit} since 1970 is; leave "
+                    "such rows out in a step, or take another column"
+                ) from None
+    raise AssertionError("each value has a place")
 
 
 def mask(rows: pa.RecordBatch, key: dict[str, Any]) -> pa.BooleanArray:

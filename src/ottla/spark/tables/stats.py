@@ -27,10 +27,21 @@ def stats_of(footer: pq.FileMetaData) -> str:
             nulls[name] = sum(stats.null_count for stats in found)
         full = [stats for stats in found if stats.num_values]
         if full and all(stats.has_min_max for stats in full):
-            low, high = as_json(min(stats.min for stats in full)), as_json(max(stats.max for stats in full))
+            low, high = bounds_of(full)
             if low is not None and high is not None:
                 least[name], most[name] = low, high
     return json.dumps({"numRecords": footer.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls})
+
+
+def bounds_of(found: list[Any]) -> tuple[Any, Any]:
+    """The least and the greatest value as JSON has them; None for times outside of the years 1 to 9999, which Python does not have.
+
+    Without bounds a reader reads the file.
+    """
+    try:
+        return as_json(min(stats.min for stats in found)), as_json(max(stats.max for stats in found))
+    except (OverflowError, ValueError):
+        return None, None
 
 
 def as_json(value: object) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ottla.pipelines.databases.copying import text_of_times
 from ottla.pipelines.sinks.database.statements import Statements
 from ottla.pipelines.sinks.upserts import DELETED
 
@@ -52,5 +53,10 @@ def runs(rows: Sequence[Any], deleted: Sequence[Any]) -> Iterator[tuple[bool, li
 
 
 def plain(column: Any) -> list[Any]:
-    """A column as the drivers take it."""
-    return list(column.to_pylist())
+    """A column as the drivers take it; times that Python does not have as text."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        if not pa.types.is_date(column.type) and not pa.types.is_timestamp(column.type):
+            raise
+        return list(text_of_times(column))
