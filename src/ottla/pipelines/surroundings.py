@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 SERVERS = "bootstrap.servers"
+CHECKPOINT = "checkpoint"
 INPUTS = "inputs"
 """The folder in which a pipeline's other inputs have their homes."""
 
@@ -64,6 +65,11 @@ class Surroundings:
     def reader_name(self) -> str:
         """The pipeline's name, and that of the input where it is one that is read."""
         return f"{self.name}.{self.home.name}" if self.home.parent.name == INPUTS else self.name
+
+    @property
+    def checkpoint(self) -> Path:
+        """Spark's checkpoint of the pipeline."""
+        return self.home / CHECKPOINT
 
     def path(self, text: str) -> str:
         """A path, which is relative to the file; an address stays as it is."""

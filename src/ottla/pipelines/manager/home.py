@@ -23,8 +23,9 @@ from typing import IO, Any
 
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.fingerprint import Fingerprint, change
+from ottla.pipelines.surroundings import CHECKPOINT
 
-SET_ASIDE = ("checkpoint", "dead-letters", "spool", "inputs")
+SET_ASIDE = (CHECKPOINT, "dead-letters", "spool", "inputs")
 """What a reset begins anew."""
 LOOKS_SECONDS = 10.0
 """More than it takes to look whether a lock is taken, however busy the machine is."""
@@ -43,7 +44,7 @@ class Home:
 
     @property
     def checkpoint(self) -> Path:
-        return self.folder / "checkpoint"
+        return self.folder / CHECKPOINT
 
     @property
     def dead_letters(self) -> Path:

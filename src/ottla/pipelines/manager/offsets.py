@@ -115,6 +115,8 @@ def reset(read: Read, home: Home, way: Way, *, discard_state: bool = False) -> d
         raise ConfigError(
             f"pipeline {home.name!r} keeps state ({'; '.join(state)}), which a reset begins anew as well; say so with --discard-state"
         )
+    if (reason := read.model.sink.cannot_begin_anew(surroundings_of(read))) is not None:
+        raise ConfigError(f"pipeline {home.name!r} cannot be reset: {reason}")
     offsets = begin_at(read, home, way)
     home.reset(by_topic(offsets) if offsets else None)
     return offsets

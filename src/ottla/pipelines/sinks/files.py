@@ -8,7 +8,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.pipelines.model import Scalar
+from ottla.pipelines.place import of_key
 from ottla.pipelines.rows import TIMES, beside
+from ottla.pipelines.sinks.batch_log import BatchLog, Owner, cannot_begin_anew, ensure_fits
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.surroundings import How, Surroundings
 
@@ -30,9 +32,22 @@ class FilesSink(Sink):
     def describe(self) -> str:
         return f"{self.format} files {self.path}"
 
+    def check(self, frame: DataFrame, around: Surroundings) -> None:
+        with of_key("path"):
+            ensure_fits(BatchLog(frame.sparkSession, self.folder(around)), around.name, around.home, around.checkpoint)
+
+    def cannot_begin_anew(self, around: Surroundings) -> str | None:
+        return cannot_begin_anew(self.folder(around))
+
+    def folder(self, around: Surroundings) -> str:
+        return around.path(self.path)
+
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+        log = BatchLog(frame.sparkSession, self.folder(around))
+        ensure_fits(log, around.name, around.home, around.checkpoint)
+        log.claim(Owner(around.name, str(around.home)))
         writer = how.writer(frame.drop(*beside(frame))).format(self.format)
         if self.partition_by:
             writer = writer.partitionBy(*self.partition_by)
         times = {} if self.format == "parquet" else TIMES
-        return writer.options(**times | around.options(self.options)).start(around.path(self.path))
+        return writer.options(**times | around.options(self.options)).start(self.folder(around))

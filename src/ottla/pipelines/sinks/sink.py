@@ -31,6 +31,10 @@ class Sink(Model):
     def check(self, frame: DataFrame, around: Surroundings) -> None:
         """ConfigError where such rows cannot be written; asked before anything runs."""
 
+    def cannot_begin_anew(self, around: Surroundings) -> str | None:
+        """Return why rows would be lost here if the pipeline read from elsewhere with a new checkpoint; None if none would."""
+        return None
+
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
         """Begin to write a stream."""
         raise ConfigError(f"type {self.type} cannot be written")
