@@ -50,6 +50,17 @@ def is_host(authority: str) -> bool:
     return all(not (port := one.rpartition("]")[2].partition(":")[2]) or is_port(port) for one in authority.split(","))
 
 
+def check_files(path: str) -> str:
+    """Return a path of files that Spark reads or writes; ValueError where its scheme is one that Hadoop does not know."""
+    scheme, found, rest = path.partition("://")
+    if found and scheme in ("s3", "s3n"):
+        raise ValueError(
+            f"{path!r}: Hadoop knows S3 as s3a; write s3a://{rest}, and settings: {{spark: {{spark.jars.packages: "
+            "org.apache.hadoop:hadoop-aws:VERSION}} brings the jar, in the version of Spark's own Hadoop"
+        )
+    return path
+
+
 def shown(url: str) -> str:
     """The address without user, password and what follows its path, all of which may be secret."""
     scheme, there, rest = url.partition("://")

@@ -10,7 +10,7 @@ import typing
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema
@@ -21,6 +21,15 @@ from ottla.spark.options import spelling
 
 Scalar = str | bool | int | float
 """What an option of Spark's or a setting of a client may be in the file; both get text."""
+
+
+def split(value: Any) -> Any:
+    """Return names that are text with commas between, as Connect has them, as a list; what is a list stays one."""
+    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+NameList = Annotated[list[str], BeforeValidator(split, json_schema_input_type=list[str] | str)]
+"""Names as a list, or as text."""
 
 
 class Model(BaseModel):

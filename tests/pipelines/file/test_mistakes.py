@@ -15,6 +15,51 @@ from tests.pipelines.file.files import WHOLE, mistakes, pipeline, read
 TOPIC = "{type: topic, topic: orders}"
 """As a source and as a sink."""
 
+SCHEMAS = {
+    "valueSchema: {id: bigint, name: string}": 'valueSchema: "id bigint, name string"',
+    "valueSchema: [id bigint, name string]": 'valueSchema: "id bigint, name string"',
+    "valueSchema: {}": 'such as valueSchema: "id bigint, name string"',
+    "valueSchema: {type: record, fields: []}": "write the JSON of the schema in single quotes",
+    "valueSchema: 5": "must be text; put it in quotes",
+}
+IN_URL = "the user, the password and the server stand in url, such as postgresql://user:${env:PW}@host/name"
+REMEDIES = {
+    pipeline(sink="{type: delta, path: x, mode: append}"): "take the place of those with their key; leave it out",
+    pipeline(sink="{type: database, url: 'sqlite:///a', table: t, mode: upsert}"): "here it is 'insert.mode'",
+    pipeline(sink="{type: files, format: csv, path: x, mode: append}"): "is the pipeline's outputMode; leave it out",
+    pipeline(sink="{type: topic, topic: a, mode: append}"): "is the pipeline's outputMode; leave it out",
+    pipeline("{type: topic, topic: a, mode: PERMISSIVE}"): "is errors of the pipeline, such as errors: {tolerance: all",
+    pipeline("{type: files, format: lines, path: a, mode: DROPMALFORMED}"): "write options: {mode: …}",
+    pipeline("{type: rate, mode: x}"): "the keys are type, rowsPerSecond",
+    pipeline(
+        "{type: database, url: 'sqlite:///a', table: t, incrementing: i, mode: bulk}"
+    ): "incrementing and timestamp",
+    pipeline("{type: postgres-cdc, url: 'postgresql://h/d', table: t, hostname: h}"): IN_URL,
+    pipeline("{type: postgres-cdc, url: 'postgresql://h/d', table: t, database: h}"): IN_URL,
+    pipeline("{type: database, url: 'sqlite:///a', table: t, incrementing: i, password: h}"): IN_URL,
+    pipeline(sink="{type: database, url: 'sqlite:///a', table: t, database.user: h}"): IN_URL,
+    pipeline("{type: topic, topic: a, hostname: h}"): "brokers are named by bootstrap.servers",
+    pipeline(sink="{type: http, url: 'http://h', password: h}"): "a password is a header",
+    pipeline(sink="{type: topic, topic: a, key: [id]}"): "key = a list: must be text; write one value, and not a list",
+    pipeline(
+        sink="{type: s3}"
+    ): "here it is 'files' with path: s3a://BUCKET/FOLDER; settings: {spark: {spark.jars.packages",
+    pipeline("{type: io.confluent.connect.s3.source.S3Source}"): "here it is 'files' with path: s3a://BUCKET/FOLDER",
+    pipeline(
+        sink="{type: files, format: csv, path: 's3://b/x'}"
+    ): "Hadoop knows S3 as s3a; write s3a://b/x, and settings",
+    pipeline(
+        "{type: files, format: lines, path: 's3n://b/x'}"
+    ): "Hadoop knows S3 as s3a; write s3a://b/x, and settings",
+    pipeline(
+        sink="{type: delta, path: 's3://b/x'}"
+    ): "tables are written to a folder of this machine, or one that it mounts",
+    pipeline(
+        sink="{type: iceberg, table: a.b, warehouse: 's3://b/x'}"
+    ): "warehouse = 's3://b/x': tables are written to a folder",
+} | {pipeline(f"{{type: topic, topic: a, valueFormat: json, {given}}}"): remedy for given, remedy in SCHEMAS.items()}
+"""Mistakes, and the remedy that is theirs."""
+
 CASES = {
     pipeline(
         "{type: topic, topic: a, valueFromat: json}"
@@ -248,3 +293,22 @@ def test_the_files_that_the_documentation_shows_have_no_mistakes(page: str) -> N
     shown = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert shown
     assert all(bool(read(one)) for one in shown)
+
+
+@pytest.mark.parametrize("text", REMEDIES, ids=range(len(REMEDIES)))
+def test_the_remedy_is_that_of_the_place(text: str) -> None:
+    (mistake,) = mistakes(text)
+    assert REMEDIES[text] in mistake
+
+
+def test_names_are_a_list_or_text_in_every_place() -> None:
+    sinks = (
+        "{type: delta, path: x, key: 'a, b', partitionBy: c}",
+        "{type: database, url: 'sqlite:///a', table: t, insert.mode: upsert, pk.fields: 'a, b'}",
+        "{type: files, format: csv, path: x, partitionBy: 'a,b'}",
+    )
+    delta, database, files = (read(pipeline(sink=sink))[0].model.sink.model_dump() for sink in sinks)
+    assert (delta["key"], delta["partition_by"]) == (["a", "b"], ["c"])
+    assert database["pk_fields"] == files["partition_by"] == ["a", "b"]
+    (source,) = read(pipeline("{type: database, url: 'sqlite:///a', table: t, incrementing: i, columns: 'a,b'}"))
+    assert source.model.source.model_dump()["columns"] == ["a", "b"]

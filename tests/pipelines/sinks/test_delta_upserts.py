@@ -36,3 +36,25 @@ def test_rows_take_the_place_of_others_and_those_that_are_deleted_go(
     found = table.to_pyarrow_table()
     there = dict(zip(found.column("id").to_pylist(), found.column("item").to_pylist(), strict=True))
     assert there == ({1: "a", 3: "d"} if deleted else {1: "a", 2: "c", 3: "d", 4: "e"})
+
+
+class Batch:
+    """A batch as Spark gives it, of these rows."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table, self.schema = table, COLUMNS
+
+    def toArrow(self) -> pa.Table:
+        return self.table
+
+
+def test_a_first_batch_without_rows_makes_the_query_known(tmp_path: Path) -> None:
+    store = DeltaStore(read_table_options(DeltaOptions, {"path": str(tmp_path / "orders")}))
+    upserts = DeltaUpserts(store, ("id",), str(tmp_path))
+    batch: Any = Batch(rows({}, None).cast(pa.schema([("id", pa.int64()), ("item", pa.string())])))
+    upserts.write(batch, 0, "q")
+    assert store.knows_query("q")
+    table: Any = store.open()
+    upserts.write(batch, 1, "q")
+    again: Any = store.open()
+    assert again.version() == table.version()

@@ -26,7 +26,9 @@ def sink_of(folder: Folder, kind: str) -> dict[str, Any]:
 
 def values(folder: Folder) -> list[str]:
     """What a reader that heeds the log sees."""
-    return sorted(row.value for row in folder.spark.read.schema("value string").json(str(folder.path / "out")).collect())
+    return sorted(
+        row.value for row in folder.spark.read.schema("value string").json(str(folder.path / "out")).collect()
+    )
 
 
 @pytest.mark.parametrize("kind", ["files", "spark"])

@@ -308,3 +308,16 @@ def test_a_mistake_in_python_is_told_with_the_pipeline_s_name() -> None:
     with pytest.raises(PipelineFileError) as error:
         Pipeline(source={"type": "topik"}, sink={"type": "console"}, name="masked")
     assert str(error.value) == "masked: unknown type of source 'topik'; did you mean 'topic'?"
+
+
+def test_records_keep_their_times_and_headers_where_a_sink_is_asked_to(folder: Folder, topics: Topics) -> None:
+    source, out = topics.create("in"), topics.create("out")
+    topics.send(source, "a", timestamp=123_456, headers=[("h", b"1")])
+    keep = topic(out, includeTimestamp=True, includeHeaders=True)
+    assert folder.run(p={"source": topic(source, includeHeaders=True), "sink": keep})
+    (record,) = committed(topics.servers, out)
+    assert (record.value, record.timestamp, list(record.headers)) == (b"a", 123_456, [("h", b"1")])
+    (told,) = mistakes(folder, p={"source": {"type": "rate"}, "sink": topic(out, includeTimestamp=True)})
+    assert "there is no column _timestamp here; only records of topics have it" in told
+    (told,) = mistakes(folder, p={"source": topic(source), "sink": topic(out, includeHeaders=True)})
+    assert "there is no column _headers here; set includeHeaders: true at a source that is a topic" in told

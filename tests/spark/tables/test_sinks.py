@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,10 @@ import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from ottla.spark.tables.delta_store import DeltaStore
+from ottla.spark.tables.guard import BatchMark, gap
+from ottla.spark.tables.iceberg_store import IcebergStore
+from ottla.spark.tables.sink import StreamTableSink, WrittenFiles
 from tests.spark.tables.lake import FORMATS, Lake
 from tests.spark.tables.streams import forget_last_batch, numbers, once, run
 from tests.spark.topics import Topics
@@ -42,6 +47,48 @@ def test_a_stream_is_in_the_table_once_though_its_last_batch_is_done_again(topic
         run(numbers(topics, topic), lake, copy)
     assert "Traceback" not in str(error.value)
     assert lake.counts() == once(*range(8))
+
+
+def test_a_query_whose_first_batches_have_no_rows_is_known_to_its_table(
+    topics: Topics, lake: Lake, tmp_path: Path
+) -> None:
+    topic, checkpoint = topics.create(), tmp_path / "checkpoint"
+    rows = numbers(topics, topic).where("n > 5")
+    for numbers_sent in ("12", "34", "67"):
+        topics.send(topic, *numbers_sent)
+        run(rows, lake, checkpoint)
+    query = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
+    assert lake.counts() == once(6, 7)
+    assert lake.store().knows_query(query)
+    assert not lake.store().knows_query("another")
+    shutil.rmtree(tmp_path / "lake")
+    topics.send(topic, "1")
+    run(rows, lake, checkpoint)
+    assert lake.store().knows_query(query), "a batch without rows is remembered once, whichever it is"
+
+
+def test_a_table_hears_of_a_query_by_its_first_batch_though_that_has_no_rows(lake: Lake) -> None:
+    writer = lake.writer()
+    sink = StreamTableSink(writer)
+    sink.commit([WrittenFiles("q", ())], 0)
+    assert lake.store().knows_query("q")
+    before = versions(lake)
+    sink.commit([WrittenFiles("q", ())], 1)
+    assert versions(lake) == before, "another one without rows is no commit"
+    assert gap(BatchMark("q", 2), BatchMark("q", 0), "t") is None
+
+
+def versions(lake: Lake) -> int:
+    """How often the table was changed."""
+    store = lake.store()
+    if isinstance(store, DeltaStore):
+        delta = store.open()
+        assert delta is not None
+        return delta.version()
+    assert isinstance(store, IcebergStore)
+    table = store.open()
+    assert table is not None
+    return len(table.metadata.metadata_log)
 
 
 def test_rows_of_another_schema_stop_a_stream_with_a_sentence(topics: Topics, tmp_path: Path) -> None:

@@ -38,14 +38,6 @@ NO_SCHEMAS = "values bring no schema along here; leave it out"
 ELSEWHERE = {
     "connector.class": "source and sink say what they are by their type",
     "tasks.max": "Spark divides the work by itself; leave it out",
-    "connection.user": IN_URL,
-    "connection.password": IN_URL,
-    "database.hostname": IN_URL,
-    "database.port": IN_URL,
-    "database.user": IN_URL,
-    "database.password": IN_URL,
-    "database.dbname": IN_URL,
-    "mode": "incrementing and timestamp name the columns by which new rows are found; leave it out",
     "topic.prefix": "the sink names its topic",
     "plugin.name": "it is always pgoutput; leave it out",
     "snapshot.mode": "the rows that are there come first, and then what changes; leave it out",
@@ -58,6 +50,52 @@ ELSEWHERE = {
     "errors.log.enable": "dead letters bear their reasons, and what stops a pipeline is told; leave it out",
 }
 """Keys of what is said in another place, or not at all."""
+OF_A_LOGIN = frozenset(
+    [
+        "hostname",
+        "host",
+        "server",
+        "port",
+        "user",
+        "username",
+        "password",
+        "passwd",
+        "dbname",
+        "database",
+        "db",
+        "database.name",
+        "database.hostname",
+        "database.port",
+        "database.user",
+        "database.password",
+        "database.dbname",
+        "connection.user",
+        "connection.password",
+    ]
+)
+"""Keys that say where a server is, and who logs in there."""
+BROKERS = "brokers are named by bootstrap.servers, and settings of a login stand under kafka"
+OF_THE_WEB = "the address is url, and a password is a header, such as headers: {Authorization: 'Bearer ${env:TOKEN}'}"
+LOGINS = (("table", IN_URL), ("bootstrap.servers", BROKERS), ("url", OF_THE_WEB))
+"""What such a key becomes, by a key that is known in the same place; the first that is there counts."""
+ADDED = "rows are always added; which rows of an aggregation are written is the pipeline's outputMode; leave it out"
+MODES = (
+    ("incrementing", "incrementing and timestamp name the columns by which new rows are found; leave it out"),
+    ("insert.mode", "here it is 'insert.mode'"),
+    (
+        "mergeSchema delete.enabled",
+        "rows are added, or with key: [COLUMN] take the place of those with their key; leave it out",
+    ),
+    (
+        "startingOffsets",
+        "what becomes of records that cannot be read is errors of the pipeline, such as errors: {tolerance: all, deadLetterTopic: …}",
+    ),
+    ("options schema", "it is an option of Spark's reader; write options: {mode: …}"),
+    ("slot.name", "the rows that are there come first, and then what changes; leave it out"),
+    ("rowsPerSecond", None),
+    ("url schema", None),
+)
+"""What `mode` is where all of some keys are known; it has many meanings, and in some sources none."""
 BEGINNINGS = {
     "transforms.": "transforms is a list, such as transforms: [{type: MaskField, fields: card}]",
     "predicates.": "predicates is a mapping, such as predicates: {gone: {type: RecordIsTombstone}}",
@@ -88,7 +126,28 @@ def remedy_for_key(name: str, known: Collection[str]) -> str | None:
     here = KEYS.get(name)
     if here is not None and here in known:
         return f"here it is {here!r}"
+    if name == "mode":
+        return next((told for keys, told in MODES if set(keys.split()) <= set(known)), ADDED)
+    if name in OF_A_LOGIN:
+        return next((told for key, told in LOGINS if key in known), IN_URL if "." in name else None)
     return ELSEWHERE.get(name) or next((told for begin, told in BEGINNINGS.items() if name.startswith(begin)), None)
+
+
+STORES = {
+    "s3": "s3a://BUCKET/FOLDER",
+    "gcs": "gs://BUCKET/FOLDER",
+    "googlecloudstorage": "gs://BUCKET/FOLDER",
+    "azure": "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER",
+    "hdfs": "hdfs://HOST/FOLDER",
+}
+"""Stores of files that connectors of Connect are named for, and addresses in them as Hadoop has them."""
+JAR = "settings: {spark: {spark.jars.packages: …}} brings the jar that reaches it"
+
+
+def store_for(name: str) -> str | None:
+    """What stands for a connector to a store of files: the type `files`, with such a path."""
+    address = next((one for part, one in STORES.items() if part in name.lower()), None)
+    return None if address is None else f"here it is 'files' with path: {address}; {JAR}"
 
 
 def type_for(name: str, known: Iterable[str]) -> str | None:

@@ -112,6 +112,8 @@ class PipelineModel(Model):
     """How often it looks for new rows."""
     output_mode: Literal["append", "update", "complete"] = "append"
     """Which rows of an aggregation go to the sink: those that will not change, those that did, or all of them."""
+    allow_loop: bool = False
+    """Whether its rows may come back to it, through its own sink or through pipelines that read from each other in a ring."""
 
     @field_validator("trigger")
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from ottla.pipelines.surroundings import Surroundings
 with extra("pipelines"):
     from pydantic import ValidationError
 
+from ottla.pipelines.file.loops import folders_shared, loops_in
 from ottla.pipelines.file.pipeline_file import PipelineFile, PipelineModel, Settings
 from ottla.pipelines.file.sentences import mistakes_in
 
@@ -56,10 +57,11 @@ def read_pipelines(where: FilePath, environment: Environment = os.environ) -> li
     mistakes: list[Mistake] = []
     for file in files_of(where):
         try:
-            found += read_file(file, environment)
+            found += read_file(file, environment, is_alone=False)
         except PipelineFileError as error:
             mistakes += error.mistakes
     mistakes += given_twice(found)
+    mistakes += () if mistakes else joined_wrongly(found, environment)
     if mistakes:
         raise PipelineFileError(mistakes)
     return found
@@ -87,21 +89,30 @@ def given_twice(found: Iterable[Read]) -> Iterator[Mistake]:
             yield Mistake(read.place(), sentence)
 
 
+def joined_wrongly(found: Sequence[Read], environment: Environment) -> Iterator[Mistake]:
+    """Pipelines that are well by themselves, and not together."""
+    if environment is not None:
+        yield from loops_in(found)
+        yield from folders_shared(found)
+
+
 def checkpoints_of(read: Read) -> FilePath:
     """The folder of the checkpoints of its file."""
     return (read.folder / read.settings.checkpoints).absolute()
 
 
-def read_file(file: FilePath, environment: Environment = os.environ) -> list[Read]:
-    """The pipelines of a file, in its order."""
+def read_file(file: FilePath, environment: Environment = os.environ, *, is_alone: bool = True) -> list[Read]:
+    """The pipelines of a file, in its order; where it is not alone, it is not checked how they go together."""
     try:
         data = file.read_bytes()
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
-    return read_text(data, str(file), file.parent.absolute(), environment)
+    return read_text(data, str(file), file.parent.absolute(), environment, is_alone=is_alone)
 
 
-def read_text(data: bytes, name: str, folder: FilePath, environment: Environment) -> list[Read]:
+def read_text(
+    data: bytes, name: str, folder: FilePath, environment: Environment, *, is_alone: bool = True
+) -> list[Read]:
     """The pipelines of what a file says."""
     document = read_document(data, name)
     if document.value is None:
@@ -110,13 +121,21 @@ def read_text(data: bytes, name: str, folder: FilePath, environment: Environment
         written = as_pipeline(connector, SOURCES, SINKS)
         sentence = f"this is a connector of Kafka Connect, {connector}, and no file of pipelines; write pipelines: {{NAME: {written}}}"
         raise PipelineFileError([Mistake(Place(name), sentence)])
-    return read_all(document, folder, environment)
+    found = read_all(document, folder, environment)
+    return ensure_together(found, environment) if is_alone else found
+
+
+def ensure_together(found: list[Read], environment: Environment) -> list[Read]:
+    """The pipelines; PipelineFileError where they do not go together."""
+    if mistakes := list(joined_wrongly(found, environment)):
+        raise PipelineFileError(mistakes)
+    return found
 
 
 def read_value(value: Any, name: str, folder: FilePath, environment: Environment) -> list[Read]:
     """The pipelines of what a program says in the words of a file."""
     places = {path: Place(name, 0, 0) for path in paths(value, ())}
-    return read_all(Document(name, value, places), folder, environment)
+    return ensure_together(read_all(Document(name, value, places), folder, environment), environment)
 
 
 def paths(value: Any, path: Path) -> Iterator[Path]:

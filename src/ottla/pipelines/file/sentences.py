@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, Tag
 
 from ottla.config import unknown
-from ottla.pipelines.file.connects_names import remedy_for_key, type_for
+from ottla.pipelines.file.connects_names import remedy_for_key, store_for, type_for
 from ottla.pipelines.file.document import Document, Path
 from ottla.pipelines.place import Mistake
 
@@ -90,6 +90,8 @@ def sentence(document: Document, model: type[BaseModel], error: Mapping[str, Any
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return wrong_choice(value, path, choices(model, loc))
     said = f"{path[-1] if path else 'the file'} = {shown(value)}"
+    if kind == "string_type" and isinstance(value, dict | list):
+        return f"{said}: must be {as_text(path, value)}"
     if kind in KINDS:
         return f"{said}: must be {KINDS[kind]}"
     context = error.get("ctx") or {}
@@ -105,6 +107,26 @@ def sentence(document: Document, model: type[BaseModel], error: Mapping[str, Any
         told = str(context["error"])
         return told if re.search(rf"\b{re.escape(str(path[-1] if path else ''))}\b", told) else f"{named(path)}: {told}"
     return f"{said}: {str(error['msg'])[:1].lower()}{str(error['msg'])[1:]}"
+
+
+def as_text(path: Path, value: Any) -> str:
+    """Return what to write instead of a mapping or a list where text is wanted."""
+    key = str(path[-1]) if path else ""
+    if not key.lower().endswith("schema"):
+        return f"text; write one value, and not {shown(value)}"
+    is_of_columns = isinstance(value, dict) and value and all(isinstance(one, str) for one in value.values())
+    if isinstance(value, dict) and "fields" in value:
+        return f"text; write the JSON of the schema in single quotes, such as {key}: '{{\"type\": …}}'"
+    if is_of_columns:
+        columns = ", ".join(f"{name} {kind}" for name, kind in value.items())
+        return f'text, the columns with commas between; write {key}: "{shorter(columns)}"'
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return f'text, the columns with commas between; write {key}: "{shorter(", ".join(value))}"'
+    return f'text, the columns with commas between, such as {key}: "id bigint, name string"'
+
+
+def shorter(text: str) -> str:
+    return text if len(text) <= 3 * LONGEST else text[: 3 * LONGEST - 1] + "…"
 
 
 def named(path: Path) -> str:
@@ -147,6 +169,8 @@ def wrong_choice(value: Any, path: Path, known: Sequence[str]) -> str:
         return f"{named(path)} needs the key 'type', one of {', '.join(ways)}{others}"
     if (meant := type_for(str(kind), ways)) is not None and what != "transform":
         return f"unknown type of {what} {kind!r}; here it is {meant!r}"
+    if what != "transform" and "files" in ways and (store := store_for(str(kind))) is not None:
+        return f"unknown type of {what} {kind!r}; {store}"
     told = unknown(f"type of {what}", kind, ways)
     return f"{told}; there are {', '.join(ways)}" if "did you mean" not in told else told
 

@@ -46,6 +46,8 @@ class DeltaUpserts:
                 CommitFailedError,
                 mark,
             )
+        elif not self.store.knows_query(query):
+            self.store.commit([], columns, False, mark)  # so that the table knows the query when its first rows come
 
     def merge(self, table: Any, rows: pa.Table, columns: StructType, mark: BatchMark) -> None:
         from deltalake.exceptions import CommitFailedError, DeltaError

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import field_validator
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ottla.pipelines.model import Scalar
+from ottla.pipelines.address import check_files
+from ottla.pipelines.model import NameList, Scalar
 from ottla.pipelines.place import of_key
 from ottla.pipelines.rows import TIMES, beside
 from ottla.pipelines.sinks.batch_log import BatchLog, Owner, cannot_begin_anew, ensure_fits
@@ -24,10 +26,12 @@ class FilesSink(Sink):
     """What is in the files."""
     path: str
     """The folder; relative to the pipeline file."""
-    partition_by: list[str] = []
+    partition_by: NameList = []
     """Columns that become folders."""
     options: dict[str, Scalar] = {}
     """More options of Spark's writer, such as `header: true` of CSV."""
+
+    _path = field_validator("path")(check_files)
 
     def describe(self) -> str:
         return f"{self.format} files {self.path}"

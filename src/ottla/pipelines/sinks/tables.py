@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ottla.pipelines.model import Scalar
+from ottla.errors import ConfigError
+from ottla.pipelines.model import NameList, Scalar
 from ottla.pipelines.rows import beside, known, values
 from ottla.pipelines.sinks.delta_upserts import DeltaUpserts
 from ottla.pipelines.sinks.sink import Sink
@@ -17,7 +18,7 @@ from ottla.pipelines.surroundings import How, Surroundings
 from ottla.pipelines.under_way import under_way
 from ottla.spark.sink.write_stream import query_of
 from ottla.spark.tables.delta_store import DeltaStore
-from ottla.spark.tables.options import DeltaOptions, read_table_options
+from ottla.spark.tables.options import DeltaOptions, local_folder, read_table_options
 
 
 class DeltaSink(Sink):
@@ -27,16 +28,21 @@ class DeltaSink(Sink):
     type: Literal["delta"]
     path: str
     """The folder of the table; relative to the pipeline file."""
-    partition_by: list[str] = []
+    partition_by: NameList = []
     """Columns that a new table is partitioned by."""
     merge_schema: bool = False
     """Whether columns that the table does not have are added to it."""
-    key: list[str] = []
+    key: NameList = []
     """Columns by which a row takes the place of the one that is there; of several in a batch the last counts."""
     delete_enabled: bool = Field(default=False, alias="delete.enabled")
     """Whether a tombstone deletes the row of its key."""
     options: dict[str, Scalar] = {}
     """More options of the format `ottla_delta`."""
+
+    @field_validator("path")
+    @classmethod
+    def path_is_a_folder(cls, path: str) -> str:
+        return checked_folder("path", path)
 
     @model_validator(mode="after")
     def deletions_have_a_key(self) -> DeltaSink:
@@ -79,12 +85,17 @@ class IcebergSink(Sink):
     """`namespace.table`."""
     warehouse: str | None = None
     """The folder of the tables; relative to the pipeline file."""
-    partition_by: list[str] = []
+    partition_by: NameList = []
     """Columns that a new table is partitioned by."""
     merge_schema: bool = False
     """Whether columns that the table does not have are added to it."""
     options: dict[str, Scalar] = {}
     """More options of the format `ottla_iceberg`, such as `catalog.uri`."""
+
+    @field_validator("warehouse")
+    @classmethod
+    def warehouse_is_a_folder(cls, path: str | None) -> str | None:
+        return None if path is None else checked_folder("warehouse", path)
 
     def describe(self) -> str:
         return f"Iceberg table {self.table}"
@@ -95,6 +106,19 @@ class IcebergSink(Sink):
         if self.warehouse is not None:
             options["warehouse"] = around.path(self.warehouse)
         return writer.options(**options).start(self.table)
+
+
+def checked_folder(key: str, path: str) -> str:
+    """Return the path; ValueError where it is an address of anything but a folder, such as s3://bucket/table."""
+    if not path.startswith("${"):
+        try:
+            local_folder(key, path)
+        except ConfigError:
+            raise ValueError(
+                f"{key} = {path!r}: tables are written to a folder of this machine, or one that it mounts; name one, or use type: spark "
+                "with a format of Spark's that reaches it, such as delta with its jars"
+            ) from None
+    return path
 
 
 def table_options(partition_by: list[str], merge_schema: bool) -> dict[str, str]:

@@ -13,7 +13,20 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringTy
 from ottla.errors import ConfigError
 from ottla.pipelines.kafka_names import check_topics, checked_servers
 from ottla.pipelines.model import Scalar, with_options
-from ottla.pipelines.rows import HEADERS, KEY, TOMBSTONE, TOPIC, WHOLE, column, in_json, is_whole, known, needed, values
+from ottla.pipelines.rows import (
+    HEADERS,
+    KEY,
+    TIMESTAMP,
+    TOMBSTONE,
+    TOPIC,
+    WHOLE,
+    column,
+    in_json,
+    is_whole,
+    known,
+    needed,
+    values,
+)
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.surroundings import How, Surroundings
 from ottla.spark.options import SinkOptions
@@ -92,8 +105,12 @@ class TopicSinkBase(Sink):
             parts["key"] = bytes_of(column(self.key), frame.schema[self.key].dataType)
         elif KEY in frame.columns:
             parts["key"] = bytes_of(column(KEY), frame.schema[KEY].dataType)
+        if getattr(self, "include_headers", None):
+            needed(frame, HEADERS)
         if HEADERS in frame.columns:
             parts["headers"] = column(HEADERS)
+        if getattr(self, "include_timestamp", None):
+            parts["timestamp"] = column(needed(frame, TIMESTAMP))
         if routed or self.topic is None:
             parts["topic"] = column(needed(frame, TOPIC))
         return frame.select(*(one.alias(name) for name, one in parts.items()))

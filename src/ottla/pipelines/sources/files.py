@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pyspark.sql import DataFrame, SparkSession
 
+from ottla.pipelines.address import check_files
 from ottla.pipelines.model import Scalar
 from ottla.pipelines.sources.source import Source
 from ottla.pipelines.surroundings import Surroundings
@@ -31,6 +32,8 @@ class FilesSource(Source):
     """The columns, such as `id bigint, name string`; `parquet` may do without where there is a file, `lines` has none."""
     options: dict[str, Scalar] = {}
     """More options of Spark's file source, such as `header: true` of CSV or `maxFilesPerTrigger: 10`."""
+
+    _path = field_validator("path")(check_files)
 
     @model_validator(mode="after")
     def columns_are_known(self) -> FilesSource:

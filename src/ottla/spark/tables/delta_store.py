@@ -130,6 +130,10 @@ class DeltaStore:
             commit_properties=properties(mark),
         )
 
+    def knows_query(self, query: str) -> bool:
+        table = self.open()
+        return table is not None and done(table, BatchMark(query, -1)) is not None
+
     def file_names(self) -> set[str]:
         table = self.open()
         return set() if table is None else {PurePath(uri).name for uri in table.file_uris()}

@@ -121,6 +121,10 @@ class IcebergStore:
         lost_race = (CommitFailedException, FileNotFoundError)
         return commit_once(self.name, self.open, done, add_all, lost_race, mark)
 
+    def knows_query(self, query: str) -> bool:
+        table = self.open()
+        return table is not None and done(table, BatchMark(query, -1)) is not None
+
     def file_names(self) -> set[str]:
         table = self.open()
         return set() if table is None else {PurePath(task.file.file_path).name for task in table.scan().plan_files()}

@@ -82,7 +82,10 @@ class StreamTableSink(DataSourceStreamArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         with plainly():
             written = reports(messages)
-            if files := files_of(written):
+            files = files_of(written)
+            # A batch without rows is committed if the table does not know the query yet: then it knows at the first rows
+            # that none of the batches before is missing.
+            if files or (written and not self.writer.store.knows_query(written[0].query)):
                 query = written[0].query
                 offsets = offsets_digest(self.writer.options.checkpoint_location, batchId)
                 self.writer.commit_files(files, BatchMark(query, batchId, offsets), stream_folder(query, batchId))

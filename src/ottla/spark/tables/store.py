@@ -48,5 +48,8 @@ class Store(Protocol):
     def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: BatchMark | None) -> bool:
         """Add `files` in one commit, and `mark` with them; False if the table has that batch already."""
 
+    def knows_query(self, query: str) -> bool:
+        """Return True if the table remembers a batch of this query."""
+
     def file_names(self) -> set[str]:
         """The names of the files in the table, without their folders: no two have the same."""

@@ -26,6 +26,7 @@ from ottla.pipelines.address import shown
 from ottla.pipelines.databases.database import Database
 from ottla.pipelines.databases.table import Keys, Table
 from ottla.pipelines.databases.url import DatabaseUrl, database_of
+from ottla.pipelines.model import NameList
 from ottla.pipelines.place import of_key
 from ottla.pipelines.rows import column, in_json
 from ottla.pipelines.sinks.batches import start_batches
@@ -49,7 +50,7 @@ class DatabaseSink(Sink):
     """The table, with its schema where that is not the usual one."""
     insert_mode: Literal["insert", "upsert"] = Field(default="insert", alias="insert.mode")
     """`insert`: a new row for each; `upsert`: a row whose `pk.fields` are there takes the place of that one."""
-    pk_fields: list[str] = Field(default=[], alias="pk.fields")
+    pk_fields: NameList = Field(default=[], alias="pk.fields")
     """The columns that an upsert finds rows by: the table's primary key, or unique together."""
     delete_enabled: bool = Field(default=False, alias="delete.enabled")
     """Whether a tombstone deletes the row of its key."""

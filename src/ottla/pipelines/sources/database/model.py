@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from ottla.pipelines.address import shown
 from ottla.pipelines.databases.url import DatabaseUrl, database_of
 from ottla.pipelines.feeds.feed import Feed
+from ottla.pipelines.model import NameList
 from ottla.pipelines.place import of_key
 from ottla.pipelines.sources.database.polled import Polled
 from ottla.pipelines.sources.database.table_feed import TableFeed
@@ -33,7 +34,7 @@ class DatabaseSource(FedSource):
     """A column of whole numbers that only grow: finds new rows."""
     timestamp: str | None = None
     """A column with the time of the last change: finds new and changed rows. Either this or `incrementing` is required."""
-    columns: list[str] | None = None
+    columns: NameList | None = None
     """The columns to read; without it all that there are when the pipeline is started."""
     timestamp_delay_interval_ms: int = Field(default=1000, ge=0, alias="timestamp.delay.interval.ms")
     """How old a row's time must be before it is read: rows that are committed later with the same time or an earlier one are

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ottla.pipelines.model import NameList
 from ottla.pipelines.rows import failed, with_failed
 from ottla.pipelines.surroundings import Surroundings
 from ottla.pipelines.transforms.connect.touched import touched
@@ -20,12 +21,7 @@ STAGE = "TRANSFORMATION"
 """What Connect calls it in the headers of dead letters."""
 
 
-def split(value: Any) -> Any:
-    """Names as text with commas between, as Connect has them, or as a list."""
-    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
-
-
-Names = Annotated[list[str], BeforeValidator(split, json_schema_input_type=list[str] | str), Field(min_length=1)]
+Names = Annotated[NameList, Field(min_length=1)]
 
 
 class ConnectTransform(Transform):

@@ -1,0 +1,242 @@
+"""Loops among pipelines: rows that come back to the pipeline that wrote them, and so are read and written without end.
+
+A pipeline is joined to another, or to itself, by what the one writes and the other reads: topics of the same brokers, a folder of files, a
+table of a database. Pure; places that are known only at run time, such as topics of a router over a pattern, are passed over.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.errors import ConfigError
+from ottla.pipelines.address import shown
+from ottla.pipelines.file.document import Path
+from ottla.pipelines.place import Mistake
+from ottla.pipelines.sinks.database import DatabaseSink
+from ottla.pipelines.sinks.files import FilesSink
+from ottla.pipelines.sinks.spark import SparkSink
+from ottla.pipelines.sinks.topic import TopicSinkBase
+from ottla.pipelines.sources.database import DatabaseSource
+from ottla.pipelines.sources.files import FilesSource
+from ottla.pipelines.sources.postgres_cdc import PostgresCdcSource
+from ottla.pipelines.sources.topic import TopicBase
+from ottla.pipelines.surroundings import SERVERS, Surroundings, text_of
+from ottla.pipelines.transforms.connect.routers import RegexRouter, Router
+from ottla.spark.ranges.java_pattern import java_pattern
+
+if TYPE_CHECKING:
+    from ottla.pipelines.file.reading import Read
+
+KEY = "allowLoop"
+REMEDY = f"choose another, or set {KEY}: true where a step sees to it that this ends"
+
+
+class Written(NamedTuple):
+    """Something that a pipeline writes to."""
+
+    kind: str
+    where: frozenset[str]
+    """The brokers or the server; empty for folders."""
+    name: str
+    at: Path
+    """The place in the pipeline that says so."""
+    text: str
+    """What it is, in a few words."""
+
+
+class Wanted(NamedTuple):
+    """Something that a pipeline reads."""
+
+    kind: str
+    where: frozenset[str]
+    has: Callable[[str], bool]
+    """True for the names of which it reads the rows."""
+    pattern: str | None
+    """The expression that names topics, if one does."""
+
+
+class Edge(NamedTuple):
+    """What one pipeline writes and another reads."""
+
+    writer: Read
+    written: Written
+    reader: Read
+    wanted: Wanted
+
+
+def loops_in(reads: Sequence[Read]) -> Iterator[Mistake]:
+    """Return each loop once, at the place where it is closed; a pipeline with `allowLoop` is in none."""
+    known = [read for read in reads if not read.model.allow_loop]
+    edges = [edge for writer in known for edge in edges_of(writer, known)]
+    told: set[frozenset[int]] = set()
+    for read in known:
+        for edge in (one for one in edges if one.writer is read and one.reader is read):
+            yield Mistake(read.place(*edge.written.at), own_loop(edge))
+        ring = shortest_ring(read, [one for one in edges if one.writer is not one.reader])
+        members = frozenset(id(edge.writer) for edge in ring)
+        if ring and members not in told:
+            told.add(members)
+            yield Mistake(read.place(*ring[0].written.at), ring_sentence(ring))
+
+
+def own_loop(edge: Edge) -> str:
+    """Return the sentence about a pipeline that reads what it writes."""
+    written, pattern = edge.written, edge.wanted.pattern
+    by = f", which topicPattern {pattern!r} matches" if pattern is not None else ""
+    return f"pipeline {edge.writer.name!r} reads {written.text}{by}, and writes to it: its rows would come back without end; {REMEDY}"
+
+
+def ring_sentence(ring: Sequence[Edge]) -> str:
+    """Return the sentence about pipelines that read from each other."""
+    steps = ", ".join(
+        f"{edge.writer.name!r} writes {edge.written.text}, which {edge.reader.name!r} reads" for edge in ring
+    )
+    return f"pipelines read from each other in a ring: {steps}: rows would go round without end; {REMEDY}"
+
+
+def shortest_ring(start: Read, edges: Iterable[Edge]) -> list[Edge]:
+    """Return the edges of the shortest way from a pipeline back to it; none if there is no way."""
+    by_writer: dict[int, list[Edge]] = {}
+    for edge in edges:
+        by_writer.setdefault(id(edge.writer), []).append(edge)
+    ways, seen = deque[list[Edge]]([[]]), {id(start)}
+    while ways:
+        way = ways.popleft()
+        for edge in by_writer.get(id(way[-1].reader if way else start), ()):
+            if edge.reader is start:
+                return [*way, edge]
+            if id(edge.reader) not in seen:
+                seen.add(id(edge.reader))
+                ways.append([*way, edge])
+    return []
+
+
+def edges_of(writer: Read, readers: Iterable[Read]) -> Iterator[Edge]:
+    """Return what each pipeline reads of what this one writes; one edge for each place and reader."""
+    places = list(written_by(writer))
+    for reader in readers:
+        wanted = list(wanted_by(reader))
+        for written in places:
+            found = next((one for one in wanted if meets(written, one)), None)
+            if found is not None:
+                yield Edge(writer, written, reader, found)
+
+
+def meets(written: Written, wanted: Wanted) -> bool:
+    same_place = written.where == wanted.where or bool(written.where & wanted.where)
+    return written.kind == wanted.kind and same_place and wanted.has(written.name)
+
+
+def written_by(read: Read) -> Iterator[Written]:
+    model, around = read.model, surroundings_of(read)
+    sink: Any = model.sink
+    if isinstance(sink, TopicSinkBase):
+        for name in map(around.resolve, topics_of_sink(read)):
+            at: Path = ("sink", "topic") if sink.topic is not None else ("sink",)
+            yield Written("topic", brokers_of(read, sink), name, at, f"topic {name}")
+    elif isinstance(sink, FilesSink | SparkSink):
+        if (folder := sink.folder(around)) is not None:
+            yield Written("folder", frozenset(), folder.rstrip("/"), folder_at(sink), f"folder {folder}")
+    elif isinstance(sink, DatabaseSink):
+        table = around.resolve(sink.table)
+        yield Written("table", server_of(around, sink.url), table, ("sink", "table"), f"table {table}")
+    dead = model.errors.dead_letter_topic
+    home = model.source if isinstance(model.source, TopicBase) else model.sink
+    if dead is not None and isinstance(home, TopicBase | TopicSinkBase):
+        yield Written(
+            "topic", brokers_of(read, home), dead, ("errors", "deadLetterTopic"), f"topic {dead} of dead letters"
+        )
+
+
+def folder_at(sink: FilesSink | SparkSink) -> Path:
+    """Return the place of the folder in a pipeline."""
+    return ("sink", "path" if isinstance(sink, FilesSink) else "options")
+
+
+def folders_shared(reads: Iterable[Read]) -> Iterator[Mistake]:
+    """Return each folder of files that a second pipeline writes to: Spark's log there has the batches of one alone."""
+    seen: dict[str, Read] = {}
+    for read in reads:
+        sink: Any = read.model.sink
+        folder = sink.folder(surroundings_of(read)) if isinstance(sink, FilesSink | SparkSink) else None
+        if folder is None:
+            continue
+        other = seen.setdefault(folder.rstrip("/"), read)
+        if other is not read:
+            sentence = f"pipeline {other.name!r} writes files to folder {folder} too, and Spark would leave out batches of one of them; name another folder"
+            yield Mistake(read.place(*folder_at(sink)), sentence)
+
+
+def topics_of_sink(read: Read) -> list[str]:
+    """Return the topics that rows go to, as far as the file says."""
+    model = read.model
+    sink: Any = model.sink
+    if sink.topic is not None and not model.routed:
+        return [sink.topic]
+    names = model.source.names() if isinstance(model.source, TopicBase) else [sink.topic] if sink.topic else []
+    for step in model.transforms:
+        if isinstance(step, Router):
+            if not isinstance(step, RegexRouter) or step.predicate is not None:
+                return []
+            names = [renamed(step, name) for name in names]
+    return names
+
+
+def renamed(router: RegexRouter, name: str) -> str:
+    """Return the topic to which a router sends the records of another; the same where its expression is none."""
+    try:
+        found = java_pattern("regex", router.regex).fullmatch(name)
+        return name if found is None else found.expand(router.replacement.replace("\\", "\\\\").replace("$", "\\"))
+    except (ConfigError, ValueError, IndexError):
+        return ""
+
+
+def wanted_by(read: Read) -> Iterator[Wanted]:
+    around = surroundings_of(read)
+    for source in (read.model.source, *read.model.inputs.values()):
+        if isinstance(source, TopicBase):
+            if source.topic_pattern is not None:
+                yield Wanted("topic", brokers_of(read, source), matcher(source.topic_pattern), source.topic_pattern)
+            else:
+                yield Wanted(
+                    "topic", brokers_of(read, source), set(map(around.resolve, source.names())).__contains__, None
+                )
+        elif isinstance(source, FilesSource):
+            yield Wanted("folder", frozenset(), partial(has_folder, around.path(source.path).rstrip("/")), None)
+        elif isinstance(source, DatabaseSource | PostgresCdcSource):
+            yield Wanted("table", server_of(around, source.url), around.resolve(source.table).__eq__, None)
+
+
+def has_folder(path: str, folder: str) -> bool:
+    """Return True if a path, which may be a pattern of folders or of files, names the folder or files in it."""
+    parts, wanted = folder.split("/"), path.split("/")
+    is_near = len(wanted) in (len(parts), len(parts) + 1)
+    return is_near and all(map(fnmatchcase, parts, wanted))
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    try:
+        expression = java_pattern("topicPattern", pattern)
+    except ConfigError:
+        return lambda name: False  # the source says what is wrong with it
+    return lambda name: expression.fullmatch(name) is not None
+
+
+def surroundings_of(read: Read) -> Surroundings:
+    return Surroundings(read.name, read.folder, resolve=read.secrets.resolve)
+
+
+def brokers_of(read: Read, part: TopicBase | TopicSinkBase) -> frozenset[str]:
+    """Return the addresses by which the brokers of a part are found."""
+    kafka = {**read.settings.kafka, **part.kafka}
+    given = part.bootstrap_servers or read.settings.bootstrap_servers or text_of(kafka.get(SERVERS, ""))
+    return frozenset(one.strip().lower() for one in read.secrets.resolve(given).split(",") if one.strip())
+
+
+def server_of(around: Surroundings, url: str) -> frozenset[str]:
+    """Return the database of an address, without user and password."""
+    return frozenset([shown(around.resolve(url))])
