@@ -264,7 +264,11 @@ def test_a_distinct_that_never_ends_is_told_before_anything_runs(folder: Folder,
     source = topics.create("in")
     (told,) = mistakes(
         folder,
-        p={"source": topic(source), "transforms": [{"sql": "select distinct value from input"}], "sink": topic(source)},
+        p={
+            "source": topic(source),
+            "transforms": [{"sql": "select distinct value from input"}],
+            "sink": topic(f"{topics.prefix}-out"),
+        },
     )
     assert "never knows that a row is done without a watermark" in told
 
