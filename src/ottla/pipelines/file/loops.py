@@ -227,7 +227,8 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def surroundings_of(read: Read) -> Surroundings:
-    return Surroundings(read.name, read.folder, resolve=read.secrets.resolve)
+    secrets = read.secrets
+    return Surroundings(read.name, read.folder, resolve=secrets.resolve, resolve_address=secrets.resolve_address)
 
 
 def brokers_of(read: Read, part: TopicBase | TopicSinkBase) -> frozenset[str]:
@@ -239,4 +240,4 @@ def brokers_of(read: Read, part: TopicBase | TopicSinkBase) -> frozenset[str]:
 
 def server_of(around: Surroundings, url: str) -> frozenset[str]:
     """Return the database of an address, without user and password."""
-    return frozenset([shown(around.resolve(url))])
+    return frozenset([shown(around.resolve_address(url))])
