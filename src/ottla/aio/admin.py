@@ -18,6 +18,7 @@ from ottla.client.admin.access_admin import AccessAdmin
 from ottla.client.admin.cluster_admin import ClusterAdmin
 from ottla.client.admin.group_admin import GroupAdmin
 from ottla.client.admin.topic_admin import TopicAdmin
+from ottla.client.other_names import ADMIN, explain_names
 
 if TYPE_CHECKING:
     from ottla.client.metrics.client_metrics import ClientMetrics
@@ -134,3 +135,6 @@ class Admin:
     describe_delegation_token = awaited(AccessAdmin.describe_delegation_token)
     describe_client_quotas = awaited(AccessAdmin.describe_client_quotas)
     alter_client_quotas = awaited(AccessAdmin.alter_client_quotas)
+
+
+explain_names(Admin, ADMIN)

@@ -20,6 +20,7 @@ from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSett
 from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener, listener_of
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
+from ottla.client.other_names import CONSUMER, explain_names
 from ottla.client.steps import Steps
 from ottla.errors import IllegalStateError
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
@@ -253,3 +254,6 @@ class Consumer(ConsumerFace[K, V]):
             yield
         finally:
             self._polling = False
+
+
+explain_names(Consumer, CONSUMER)

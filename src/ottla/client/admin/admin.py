@@ -19,6 +19,7 @@ from ottla.client.admin.group_admin import GroupAdmin
 from ottla.client.admin.topic_admin import TopicAdmin
 from ottla.client.client_id import next_client_id
 from ottla.client.described import described
+from ottla.client.other_names import ADMIN, explain_names
 
 if TYPE_CHECKING:
     from ottla.client.metrics.client_metrics import ClientMetrics
@@ -64,3 +65,6 @@ class Admin(TopicAdmin, GroupAdmin, ClusterAdmin, AccessAdmin):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+explain_names(Admin, ADMIN)

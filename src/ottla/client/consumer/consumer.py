@@ -16,6 +16,7 @@ from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSett
 from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener, listener_of, refuse_coroutines
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
+from ottla.client.other_names import CONSUMER, explain_names
 from ottla.client.steps import Steps
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
 
@@ -227,3 +228,6 @@ class Consumer(ConsumerFace[K, V]):
     def _run(self, steps: Steps[T]) -> T:
         with self._core.open():
             return self._core.client.run(steps)
+
+
+explain_names(Consumer, CONSUMER)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from ottla.client.arguments import maybe_timeout
+from ottla.client.other_names import PRODUCER, explain_names
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_core import ProducerCore
@@ -195,3 +196,6 @@ class Producer(ProducerFace):
                 LOG.warning(
                     "[%s] the transaction is not aborted, the coordinator will do it: %s", self.client_id, error
                 )
+
+
+explain_names(Producer, PRODUCER)
