@@ -104,6 +104,15 @@ def read_settings(cls: type[C], settings: Mapping[str, Any] | None = None, /, **
     return cls(**given)
 
 
+def refuse_credentials(name: str, addresses: Iterable[str], remedy: str) -> None:
+    """Raise ConfigError for addresses such as `user:password@host:9092`; its text has only what follows the `@`."""
+    given = list(addresses)
+    if any("@" in address for address in given):
+        # A comma in a password has cut it into several addresses: those without a mark are hidden, too.
+        shown = ",".join(f"***@{address.rpartition('@')[2]}" if "@" in address else "***" for address in given)
+        raise ConfigError(f"{name} = {shown!r}: an address must have no user and password; {remedy}")
+
+
 def known_names(options: Iterable[Option], like: object) -> list[str]:
     """The names to suggest, spelled the way the user spells."""
     dotted = "." in str(like)

@@ -167,3 +167,22 @@ def old_kafka() -> Iterator[str]:
         selector.wakeup()
         thread.join()
         selector.close_all()
+
+
+@pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
+def test_an_address_that_refuses_connections_is_given_up_soon(verb: list[str]) -> None:
+    with socket.socket() as held:  # nobody else gets the port, and nobody listens at it
+        held.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{held.getsockname()[1]}"
+        told = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
+    assert told.status == 1
+    assert told.sentence == (
+        f"no Kafka broker at {where}: connection refused; start one there, or name another address in bootstrap.servers"
+    )
+
+
+@pytest.mark.parametrize("verb", [["topics", "list"], ["produce", "t"], ["context", "add", "x"]])
+def test_a_password_in_an_address_is_not_repeated(verb: list[str]) -> None:
+    told = ottla(*verb, "--bootstrap-server", "alice:s3cret@kafka.example.org:9092", stdin="x\n")
+    assert told.status == 2
+    assert "s3cret" not in told.err

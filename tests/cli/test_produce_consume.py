@@ -15,6 +15,7 @@ import pytest
 from ottla import Admin, NewTopic, Producer
 from ottla.cli.records.produce import lines_of
 from tests.cli.conftest import OTTLA, PATIENCE, RunningBroker, ottla, start
+from tests.cli.terminal import Terminal
 
 
 @pytest.fixture
@@ -206,3 +207,14 @@ def test_ctrl_c_waits_a_moment_for_a_broker_that_does_not_answer_and_tells_what_
     broker.kill()
     assert process.returncode == 130
     assert re.search(r"closed with \d+ records undelivered", err)
+
+
+def test_at_a_terminal_consume_says_what_it_waits_for(address: str, topic: str) -> None:
+    with Terminal("consume", topic, "--bootstrap-server", address) as terminal:
+        terminal.says(f"ottla: waiting for new records of {topic} (1 partition); Ctrl-C ends; --from-beginning prints")
+        with Producer(bootstrap_servers=address) as producer:
+            producer.send(topic, b"hello")
+        terminal.says("hello")
+        terminal.signal(signal.SIGINT)
+        assert terminal.ends() == 130
+        assert b"Traceback" not in terminal.raw

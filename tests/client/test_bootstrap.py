@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.client.bootstrap import CANONICAL, bootstrap_nodes, canonical_names
+import ottla
+from ottla.client.bootstrap import CANONICAL, bootstrap_nodes, canonical_names, parse_address
 from ottla.errors import ConfigError
 from ottla.model import Node
 
@@ -55,3 +56,23 @@ def test_an_alias_becomes_the_names_of_all_that_it_stands_for() -> None:
 
 def test_a_host_that_cannot_be_looked_up_stays_as_it_is() -> None:
     assert canonical_names("no such host") == ["no such host"]
+
+
+@pytest.mark.parametrize(
+    "servers",
+    [
+        "alice:s3cret@kafka.example.org:9092",
+        "SASL_SSL://alice:s3cret@kafka.example.org:9092",
+        "alice:s3c,ret@kafka.example.org:9092",
+        "other.example.org:9092,alice:s3cret@@kafka.example.org:9092",
+        "alice:s3cret@kafka.example.org:port",
+    ],
+)
+def test_a_user_and_password_in_an_address_are_refused_and_not_repeated(servers: str) -> None:
+    for read in (bootstrap_nodes, lambda given: [parse_address(each) for each in given if "@" in each]):
+        with pytest.raises(ConfigError, match=r"\*\*\*@kafka\.example\.org.*set security\.protocol") as refused:
+            read(servers.split(","))
+        assert not any(part in str(refused.value) for part in ("alice", "s3c", "ret"))
+    with pytest.raises(ConfigError) as refused:
+        ottla.Producer(bootstrap_servers=servers)
+    assert "s3c" not in str(refused.value)

@@ -460,3 +460,35 @@ def test_another_broker_is_asked_for_metadata_too_where_the_first_has_not_answer
         assert story.now < 5
     assert len(asked) == 2
     assert asked[1] - asked[0] == pytest.approx(SLOW_SECONDS, abs=0.2)
+
+
+@pytest.mark.parametrize(("timeout_ms", "fails"), [(1000, True), (-1, False)])
+def test_addresses_that_all_refuse_connections_are_given_up_after_the_time_that_is_set(
+    timeout_ms: int, *, fails: bool
+) -> None:
+    story = Story("boot.example.org:9092,other.example.org:9092", bootstrap_refused_timeout_ms=timeout_ms)
+    story.selector.refuse = "connection refused"
+    while story.metadata.fatal is None and story.now < 10:
+        story.poll(timeout=1.0)
+    assert (story.metadata.fatal is not None) == fails
+    if fails:
+        assert isinstance(story.metadata.fatal, NoBrokersAvailableError)
+        assert "no Kafka broker at boot.example.org:9092, other.example.org:9092: connection refused" in str(
+            story.metadata.fatal
+        )
+        assert 1 <= story.now < 3
+    story.selector.refuse = ""
+    while story.metadata.version == 0:
+        story.poll(timeout=1.0)
+        assert story.now < 20
+    assert story.metadata.fatal is None, "an answer takes it back"
+
+
+def test_one_address_that_does_not_answer_yet_is_waited_for_though_the_other_refuses() -> None:
+    story = Story("boot.example.org:9092,other.example.org:9092", bootstrap_refused_timeout_ms=1000)
+    story.poll(3, timeout=0)
+    story.selector.end(-1, "connection refused")
+    story.selector.handler = lambda header, request: None
+    while story.now < 5:
+        story.poll(timeout=1.0)
+    assert story.metadata.fatal is None

@@ -37,6 +37,10 @@ ADDRESS_VARIABLE = "OTTLA_BOOTSTRAP_SERVERS"
 PAGE_ADDRESS = "127.0.0.1:8080"
 PATIENCE_SECONDS = 5.0
 """How long a command tries to reach a broker."""
+REFUSED_MS = 1_000
+"""How long a command tries an address that was given to it while connections are refused there."""
+REFUSED_BY_DEFAULT_MS = 3_000
+"""The same at the default address: `ottla broker &` may be about to start."""
 
 
 def bootstrap_server(command: F) -> F:
@@ -173,6 +177,9 @@ def client_settings(bootstrap: str, texts: Iterable[str], **others: Any) -> Mapp
     kept = settings_of_file(file)
     if of_context is not None or context.get_parameter_source("bootstrap_server") is ParameterSource.COMMANDLINE:
         kept.pop("bootstrap.servers", None)
+    if "default.api.timeout.ms" in chosen or "max.block.ms" in chosen:  # a command that does not wait for a broker
+        is_default = of_context is None and context.get_parameter_source("bootstrap_server") is ParameterSource.DEFAULT
+        chosen["bootstrap.refused.timeout.ms"] = REFUSED_BY_DEFAULT_MS if is_default else REFUSED_MS
     if of_context is not None:
         kept = {**settings_of_context(of_context, with_file=file is None), **kept}
     return {"bootstrap.servers": bootstrap, **chosen, **kept, **pairs_of("--set", texts)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import select
+import sys
 import time
 from typing import Any
 
@@ -13,6 +14,8 @@ from ottla.escaping import escape_controls_in_lines, escape_json
 
 TURN_SECONDS = 0.2
 """How long to wait for records before looking whether anybody still reads our output."""
+NOTICE_SECONDS = 2.0
+"""After so many seconds without a record a person at a terminal reads what is waited for."""
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
@@ -35,3 +38,19 @@ def nobody_reads(fd: int) -> bool:
     poll = select.poll()
     poll.register(fd, 0)
     return any(flags & (select.POLLERR | select.POLLNVAL) for _, flags in poll.poll(0))
+
+
+class WaitingNotice:
+    """A line on standard error that says what is waited for: once, at a terminal, where nothing has been printed for a while."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._due = time.monotonic() + NOTICE_SECONDS if sys.stdout.isatty() and sys.stderr.isatty() else float("inf")
+
+    def look(self, printed: int) -> None:
+        """Print the line if it is due; never once something was printed."""
+        if printed:
+            self._due = float("inf")
+        elif time.monotonic() >= self._due:
+            self._due = float("inf")
+            print(f"ottla: {self._text}", file=sys.stderr)

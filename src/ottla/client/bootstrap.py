@@ -8,12 +8,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterable
 
+from ottla.config import refuse_credentials
 from ottla.errors import ConfigError
 from ottla.model import Node
 
 DEFAULT_PORT = 9092
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 REMEDY = "write host:port, such as 127.0.0.1:9092"
+LOGIN = "write host:port, and set security.protocol, sasl.mechanism, sasl.username and sasl.password"
 
 
 CANONICAL = "resolve_canonical_bootstrap_servers_only"
@@ -29,6 +31,8 @@ def bootstrap_nodes(
 
     `protocol` is security.protocol: where a server is written with one, it must be this. With `client.dns.lookup` = resolve_canonical_bootstrap_servers_only, a node for each canonical name of theirs.
     """
+    servers = list(servers)
+    refuse_credentials("bootstrap.servers", servers, LOGIN)
     addresses = list(dict.fromkeys(parse_address(server, protocol) for server in servers))
     if not addresses:
         raise ConfigError(f"bootstrap.servers is empty: {REMEDY}")
@@ -49,6 +53,7 @@ def canonical_names(host: str) -> list[str]:
 
 def parse_address(text: str, protocol: str = "PLAINTEXT") -> tuple[str, int]:
     """`host:port` or `[ipv6]:port`, 9092 where no port is named; the protocol in front (`SASL_SSL://`) is allowed."""
+    refuse_credentials("bootstrap.servers", [text], LOGIN)
     scheme, mark, rest = text.strip().rpartition("://")
     if mark and scheme.upper() != protocol:
         told = f"set security.protocol={scheme.upper()}" if scheme.upper() in PROTOCOLS else REMEDY
@@ -64,7 +69,7 @@ def parse_address(text: str, protocol: str = "PLAINTEXT") -> tuple[str, int]:
         or not host
         or not port.isdecimal()
         or not 0 < int(port) < 65536
-        or any(c in host for c in "/ @")
+        or any(c in host for c in "/ ")
     ):
         raise ConfigError(f"bootstrap.servers = {text!r}: {REMEDY}")
     return host, int(port)

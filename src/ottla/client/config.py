@@ -47,6 +47,10 @@ class CommonConfig(SecurityConfig):
     reconnect_backoff_max_ms: Millis = 1_000
     """The longest pause between attempts to connect to one broker."""
 
+    bootstrap_refused_timeout_ms: Annotated[int, Between(-1)] = -1
+    """How long each address of `bootstrap.servers` may refuse connections, before the first broker has answered, until
+    calls that wait for one fail. -1: as long as the call waits anyway, since a broker may be about to start. Ottla's own."""
+
     metadata_max_age_ms: Millis = 300_000
     """How old knowledge of brokers, topics and leaders may get before it is refreshed without a cause."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 from uuid import UUID
 
@@ -213,9 +214,16 @@ class Metadata:
 
     def has_news(self, version: int) -> bool:
         """Whether there is news newer than `version`; raises a fatal error."""
-        if self.fatal is not None:
-            raise self.fatal
+        self.raise_fatal()
         return self.version > version
+
+    def raise_fatal(self) -> None:
+        """Raise a copy of the error that makes waiting useless, if there is one.
+
+        The traceback of the original would keep the frames of its callers alive, and their clients.
+        """
+        if self.fatal is not None:
+            raise copy(self.fatal)
 
     def _forget_idle_topics(self, now: float) -> None:
         if self._topic_idle < FOREVER:

@@ -40,7 +40,7 @@ from ottla.errors import (
     name_of,
 )
 from ottla.model import FOREVER, Node, size_of
-from ottla.network.channel import Channel
+from ottla.network.channel import REFUSED, Channel
 from ottla.network.refusal import Refusal
 from ottla.network.selector import Selector
 from ottla.protocol.apis import api_of
@@ -108,6 +108,8 @@ class NetworkClient:
         self._correlation_id = 0
         self._metadata_updater = MetadataUpdater(config, metadata, self._states, client_id)
         self.telemetry = TelemetrySender(random)
+        self._refused_since: float | None = None
+        """Since when each address of `bootstrap.servers` has refused connections, before any broker has answered."""
         self._closed = False
         self._disowned = False
         self.on_disowned: Callable[[], None] | None = None
@@ -379,6 +381,25 @@ class NetworkClient:
             kind = SaslAuthenticationError if isinstance(reason, LoginRefusal) else SslAuthenticationError
             self.metadata.fail(kind(f"{self._called(self._nodes[node_id])}: {reason}"))
         self._give_up_when_hopeless()
+        self._give_up_when_refused(now)
+
+    def _give_up_when_refused(self, now: float) -> None:
+        """Fail waiting calls where every address has refused connections for `bootstrap.refused.timeout.ms`."""
+        timeout_ms, nodes = self._config.bootstrap_refused_timeout_ms, self.metadata.bootstrap
+        if timeout_ms < 0 or self.metadata.version:
+            return
+        if not all(self._states.of(node.node_id).reason == REFUSED for node in nodes):
+            self._refused_since = None
+            return
+        self._refused_since = now if self._refused_since is None else self._refused_since
+        if now - self._refused_since >= timeout_ms / 1000:
+            addresses = ", ".join(map(str, nodes))
+            self.metadata.fail(
+                NoBrokersAvailableError(
+                    f"no Kafka broker at {addresses}: connection refused; start one there, or name another address in "
+                    f"bootstrap.servers"
+                )
+            )
 
     def _give_up_when_hopeless(self) -> None:
         """Before the first metadata, when no address we were given is a Kafka broker, waiting is of no use."""

@@ -66,6 +66,7 @@ class CommonSettings(TypedDict, total=False):
     retry_backoff_max_ms: int
     reconnect_backoff_ms: int
     reconnect_backoff_max_ms: int
+    bootstrap_refused_timeout_ms: int
     metadata_max_age_ms: int
     metadata_recovery_strategy: Literal["rebootstrap", "none"]
     metadata_recovery_rebootstrap_trigger_ms: int

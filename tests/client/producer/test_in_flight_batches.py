@@ -193,3 +193,28 @@ def test_without_numbers_what_is_in_flight_waits_for_its_answer_whoever_leads_by
     while len(story.sent) < 7:
         story.sender.run_once()
     assert [(channel, count) for channel, *_, count in story.sent] == [*((1, n) for n in (1, 1, 2, 3, 4, 5)), (2, 6)]
+
+
+def test_an_error_that_keeps_records_for_long_is_reported_once_and_so_is_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "ottla.client.producer.retries")
+    story = Story(delivery_timeout_ms=120_000)
+    story.answers = [refused(ErrorCode.KAFKA_STORAGE_ERROR)] * 12 + [accepted(0)]
+    [future] = story.send(1)
+    story.run(turns=300)
+    assert future.result(0).offset == 0
+    lines = [record.getMessage() for record in caplog.records if record.name == "ottla.client.producer.retries"]
+    assert len(lines) == 2
+    assert lines[0].startswith("[p] records are sent again and again: partition=t-0 seconds=")
+    assert "delivery.timeout.ms=120000 error=KAFKA_STORAGE_ERROR: t-0: refused" in lines[0]
+    assert lines[1].startswith("[p] records are written again: partition=t-0 seconds=")
+
+
+def test_an_error_that_passes_soon_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+    story = Story()
+    story.answers = [refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)] * 2 + [accepted(0)]
+    [future] = story.send(1)
+    story.run()
+    assert future.result(0).offset == 0
+    assert "records are sent again" not in caplog.text

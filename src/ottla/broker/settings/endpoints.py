@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ottla.config import unknown
+from ottla.config import refuse_credentials, unknown
 from ottla.errors import ConfigError
 from ottla.ports import is_port
 
@@ -81,6 +81,7 @@ def advertised(text: str, listeners: Iterable[Endpoint], elsewhere: Collection[s
 def read_controllers(text: str) -> list[tuple[str, int]]:
     """The addresses in `controller.quorum.bootstrap.servers`."""
     found = []
+    refuse_credentials("controller.quorum.bootstrap.servers", text.split(","), "write HOST:PORT")
     for each in filter(None, (part.strip() for part in text.split(","))):
         host, _, port = each.rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:

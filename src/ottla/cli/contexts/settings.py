@@ -45,19 +45,20 @@ def is_reference(value: str) -> bool:
 
 def checked_address(text: str) -> str:
     """`--bootstrap-server` of a context, unless it is kept elsewhere."""
-    from ottla.client.bootstrap import parse_address
+    from ottla.client.bootstrap import LOGIN, parse_address
+    from ottla.config import refuse_credentials
     from ottla.errors import ConfigError
 
     servers = [each.strip() for each in text.split(",") if each.strip()]
     if not servers:
         raise senseless("--bootstrap-server is empty: write HOST:PORT")
-    for each in servers:
-        if is_reference(each):
-            continue
-        try:
-            parse_address(each.rpartition("://")[2])
-        except ConfigError as error:
-            raise senseless(str(error)) from None
+    try:
+        refuse_credentials("bootstrap.servers", servers, LOGIN)
+        for each in servers:
+            if not is_reference(each):
+                parse_address(each.rpartition("://")[2])
+    except ConfigError as error:
+        raise senseless(str(error)) from None
     return ",".join(servers)
 
 

@@ -20,7 +20,7 @@ from ottla.cli.options import (
     senseless,
     settings_option,
 )
-from ottla.cli.output import nobody_reads, patience_of
+from ottla.cli.output import WaitingNotice, nobody_reads, patience_of
 from ottla.cli.records.moments import moment_of
 from ottla.cli.records.reading import Beginning, End, begin, partitions_of
 from ottla.cli.records.record_format import Render, heading_of, lines_of, renderer
@@ -106,15 +106,16 @@ def consume(
             begin(consumer, chosen, where)
         end = End(consumer, chosen) if until_end else None
         keep = Commits(consumer) if group is not None else None
+        notice = WaitingNotice(waiting_text(topics, len(chosen), group, where))
         if in_tables:
             from ottla.cli.records.table_output import print_tables
 
             printed = print_tables(consumer, form, max_messages, timeout, end)
         elif form == "text" and not in_json and keep is None and is_meant is None:
-            printed = print_columns(consumer, max_messages, timeout, end, keys=keys)
+            printed = print_columns(consumer, max_messages, timeout, end, notice, keys=keys)
         else:
             sys.stdout.buffer.write(heading_of(form))
-            printed = print_records(consumer, render, max_messages, timeout, end, keep, is_meant)
+            printed = print_records(consumer, render, max_messages, timeout, end, keep, is_meant, notice)
     if max_messages is not None and printed < max_messages:
         why = f"then none for {timeout:g} s" if end is None or not end.reached else "then the end"
         raise click.ClickException(f"{printed} of {max_messages} records came, {why}")
@@ -195,6 +196,7 @@ def print_records(
     end: End | None = None,
     keep: Commits | None = None,
     is_meant: Callable[[ConsumerRecord], bool] | None = None,
+    notice: WaitingNotice | None = None,
 ) -> int:
     """Print until the limit, the timeout, the end or the reader's end; return how many."""
     output = sys.stdout.buffer
@@ -219,6 +221,8 @@ def print_records(
             if wanted:
                 printed += len(wanted)
                 last_heard = time.monotonic()
+            if notice is not None:
+                notice.look(printed)
             if keep is not None:
                 keep.note(wanted)
     finally:
@@ -228,7 +232,13 @@ def print_records(
 
 
 def print_columns(
-    consumer: Consumer, max_messages: int | None, timeout: float | None, end: End | None, *, keys: bool
+    consumer: Consumer,
+    max_messages: int | None,
+    timeout: float | None,
+    end: End | None,
+    notice: WaitingNotice,
+    *,
+    keys: bool,
 ) -> int:
     """As `print_records` prints text, and quicker: no record is made of what becomes lines."""
     output = sys.stdout.buffer
@@ -247,4 +257,13 @@ def print_columns(
         output.flush()
         if nobody_reads(output.fileno()):
             raise BrokenPipeError
+        notice.look(printed)
     return printed
+
+
+def waiting_text(topics: tuple[str, ...], partition_count: int, group: str | None, where: Beginning) -> str:
+    """Say what `ottla consume` waits for, and how to see what is there already."""
+    partitions = "1 partition" if partition_count == 1 else f"{partition_count} partitions"
+    of_group = "" if group is None else f" as a member of group {group}"
+    older = "" if where.is_given or group is not None else "; --from-beginning prints those that are there"
+    return f"waiting for new records of {', '.join(topics)} ({partitions}){of_group}; Ctrl-C ends{older}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -102,6 +103,9 @@ def produce(
             max_block_ms=int(PATIENCE_SECONDS * 1000),
         )
         producer = Producer(given)
+    logging.getLogger("ottla.client.producer.retries").setLevel(
+        logging.WARNING
+    )  # a full disk may keep records for minutes
     outcomes = Outcomes()
     with producer:
         tell_if_new(producer, topic, given)

@@ -66,8 +66,7 @@ class ConsumerNetworkClient:
         self._fail_unsent()
         self.transmit_sends()
         happened |= self.fire_pending_completions()
-        if self.metadata.fatal is not None:
-            raise self.metadata.fatal
+        self.metadata.raise_fatal()
         if wakeable:
             self.maybe_trigger_wakeup()
         return happened

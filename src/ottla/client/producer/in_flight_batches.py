@@ -39,6 +39,10 @@ from ottla.model import FOREVER, Node, TopicPartition
 from ottla.trace import EventStream
 
 LOG = logging.getLogger(__name__)
+RETRIES = logging.getLogger("ottla.client.producer.retries")
+"""Apart from the log of this module, so that a command can show it alone."""
+LONG_RETRY_SECONDS = 2.0
+"""After so many seconds without a record written to a partition a warning names the error."""
 
 
 class Departure(NamedTuple):
@@ -74,6 +78,10 @@ class InFlightBatches:
         """Each with the request in which it left last."""
         self._hindrances: dict[TopicPartition, tuple[float, Exception]] = {}
         """When and why a batch of a partition was to be sent again last, until one arrives: those behind it wait for the same."""
+        self._hindered_since: dict[TopicPartition, float] = {}
+        """Since when nothing has been written to a partition though it was tried."""
+        self._reported: set[int] = set()
+        """Error codes of which a warning has said that they have kept records for long."""
         self._cluster = self._metadata.cluster
         """As it was when `follow_leaders` last looked."""
         self.unheard = UnheardFailures()
@@ -191,8 +199,8 @@ class InFlightBatches:
             # When the retries are used up an earlier attempt may have been written.
             self.give_up(batch, error, certain=batch.attempts < self._config.retries)
             return
-        if self._hindrances:
-            self._hindrances.pop(batch.tp, None)
+        if self._hindered_since:
+            self._recovered(batch, now)
         if self._transactions is not None:
             self._transactions.sequences.completed(batch, base_offset)
         self.finish(batch, None, base_offset, log_append_time)
@@ -202,10 +210,33 @@ class InFlightBatches:
         batch.last_error = error if isinstance(error, Exception) else None
         if isinstance(error, KafkaError) and error.code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             self._hindrances[batch.tp] = now, error  # that one just says that another is to come before it
+            self._report_long_retry(batch, error, now)
         self._accumulator.reenqueue(batch, now)
         self._sensors.retried.of(batch.tp.topic).record(batch.count)
         if self._events.active:
             self._events.tell(batch_events.retried(batch, error, now))
+
+    def _report_long_retry(self, batch: ProducerBatch, error: KafkaError, now: float) -> None:
+        """Log one warning where a partition takes no records for long, as on a full disk; one for each kind of error."""
+        since = self._hindered_since.setdefault(batch.tp, now)
+        if now - since >= LONG_RETRY_SECONDS and error.code not in self._reported:
+            self._reported.add(error.code)
+            RETRIES.warning(
+                "[%s] records are sent again and again: partition=%s seconds=%.0f delivery.timeout.ms=%d error=%s",
+                self._name,
+                batch.tp,
+                now - since,
+                self._config.delivery_timeout_ms,
+                error,
+            )
+
+    def _recovered(self, batch: ProducerBatch, now: float) -> None:
+        """Records of the batch's partition are written again."""
+        self._hindrances.pop(batch.tp, None)
+        since = self._hindered_since.pop(batch.tp, now)
+        if not self._hindered_since and self._reported:
+            self._reported.clear()
+            RETRIES.info("[%s] records are written again: partition=%s seconds=%.0f", self._name, batch.tp, now - since)
 
     def _can_retry(self, batch: ProducerBatch, error: Any, now: float, log_start_offset: int) -> bool:
         if not isinstance(error, KafkaError) or batch.attempts >= self._config.retries:
