@@ -12,6 +12,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.sources import Gathered, gather
 from ottla.errors import ConfigError
 
+DELAY = "group_initial_rebalance_delay_ms"
 KAFKAS_OWN = """
 # The settings that Kafka 4 comes with.
 process.roles=broker,controller
@@ -158,3 +159,25 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"a=\xff")
     with pytest.raises(ConfigError, match="not text in UTF-8"):
         gather({}, {}, str(tmp_path / "binary"))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "environment", "text", "delay_ms"),
+    [
+        ({}, {}, None, 0),
+        ({"group.initial.rebalance.delay.ms": "3000"}, {}, None, 3000),
+        ({}, {"OTTLA_GROUP_INITIAL_REBALANCE_DELAY_MS": "500"}, None, 500),
+        ({}, {}, "num.partitions=3", 3000),
+        ({}, {}, KAFKAS_OWN, 3000),
+        ({"process.roles": "broker", "node.id": "1", "controller.quorum.bootstrap.servers": "h:1",
+          "controller.listener.names": "C", "log.dirs": "x"}, {}, None, 3000),
+    ],
+)  # fmt: skip
+def test_a_broker_that_is_started_by_hand_does_not_wait_for_more_members(
+    tmp_path: Path, pairs: dict[str, str], environment: dict[str, str], text: str | None, delay_ms: int
+) -> None:
+    file = None if text is None else tmp_path / "server.properties"
+    if file is not None and text is not None:
+        file.write_text(text)
+    found = gather(pairs, environment, None if file is None else str(file)).config
+    assert getattr(found, DELAY) == delay_ms

@@ -30,6 +30,7 @@ from ottla.clock import SystemClock
 from ottla.config import unknown
 from ottla.errors import ConfigError, IllegalStateError, OttlaError
 from ottla.free_ports import HeldPorts
+from ottla.storage.directory.privacy import make_private
 from ottla.storage.directory.unusable import UnusableError
 
 MOST_BROKERS = 20
@@ -253,7 +254,7 @@ class Cluster:
         if self._given is not None:
             folder = Path(self._given).absolute()
             try:
-                folder.mkdir(parents=True, exist_ok=True)
+                make_private(folder)
             except OSError as error:
                 raise UnusableError(folder, error) from None
             return folder

@@ -47,6 +47,7 @@ from ottla.network.memory_budget import UNLIMITED, MemoryBudget
 from ottla.network.selector import Selector
 from ottla.protocol.messages.produce import ProduceRequest
 from ottla.storage.directory.data_directories import open_directories
+from ottla.storage.directory.privacy import is_open_to_others
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +107,7 @@ class Server:
             self._joined = join(self.node, self._listeners, *around, self._open_ports) if config.joins else None
             self.node.reached_at = self.addresses
             self.node.passwords.ensure(users)
+            self._warn_of_open_directory()
             known = self._securities, self.node.passwords, self.node.tokens
             self.node.authentication = Authentication(config, *known, self._timers, self._clock, self.call_soon)
             gate = self._selector, self._memory, self._timers, self._clock, config.socket_request_max_bytes
@@ -351,6 +353,15 @@ class Server:
             self._directory.close(clean=clean)
         except KafkaError as error:
             log.error("the shutdown is not clean, so the next start checks all logs: %s", error)
+
+    def _warn_of_open_directory(self) -> None:
+        path = self._directory.path
+        if self.node.passwords.all() and is_open_to_others(path):
+            log.warning(
+                "data directory %s is open to all users of this machine and contains SCRAM keys of users; restrict it, "
+                "such as by chmod 700",
+                path,
+            )
 
     def _remove_temporary(self) -> None:
         if self._temporary:

@@ -34,6 +34,12 @@ KUBERNETES = re.compile(r"OTTLA_(?:.*_)?(?:SERVICE_(?:HOST|PORT.*)|PORT(?:_\d+_(
 MISSPELT = 0.9
 """Likeness from which a name is rather one of ours misspelt than one of Kafka's that we do not need."""
 
+BY_HAND = {"group.initial.rebalance.delay.ms": "0"}
+"""Defaults of a broker that is started by a command alone, without a file and without controllers, as in Kafka's own
+server.properties for a first try. With a file or in a cluster all defaults are those of Kafka's reference."""
+ROLES = {"process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers"}
+"""Settings of which a node of a cluster has one."""
+
 
 class GivenSetting(NamedTuple):
     """A setting as somebody gave it."""
@@ -66,7 +72,10 @@ def gather(pairs: Mapping[str, str], environment: Mapping[str, str], file: str |
     for layer in layers:
         chosen |= settled(layer, without_effect)
     try:
-        config = read_config({name: given.value for name, given in chosen.items()})
+        settings = {name: given.value for name, given in chosen.items()}
+        if file is None and not ROLES & settings.keys():
+            settings = BY_HAND | settings
+        config = read_config(settings)
     except ConfigError as error:
         raise placed(error, chosen) from None
     in_cluster = config.joins or config.controls

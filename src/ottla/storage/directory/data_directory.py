@@ -27,6 +27,7 @@ from ottla.storage.directory.lost_directories import LostDirectories, identity_o
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import WITHOUT, OffsetCheckpoints
 from ottla.storage.directory.owner import says_whose
+from ottla.storage.directory.privacy import make_private
 from ottla.storage.directory.room import ensure_room, want
 from ottla.storage.directory.unusable import UnusableError
 from ottla.storage.directory.whole_state import ensure_whole
@@ -91,7 +92,7 @@ class DataDirectory:
         if formatted:
             MetaProperties.ensure_formatted(path)
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            make_private(path)
             lock = DirectoryLock(path)
         except OSError as error:
             raise UnusableError(path, error) from error

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ottla.errors import ConfigError
 from ottla.kafka_id import id_of, text_of
+from ottla.storage.directory.privacy import make_private
 from ottla.storage.files.durable import replace_file
 from ottla.storage.files.whole_file import read_whole
 from ottla.storage.segments.log_folder import partition_of
@@ -95,7 +96,7 @@ class MetaProperties(Struct, frozen=True):
             )
         if (directory / FILE_NAME).exists():
             raise ConfigError(f"log directory {directory} is formatted already, see its {FILE_NAME}; choose another")
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private(directory)
         ensure_empty(directory)
         if fill is not None:
             fill()
