@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 ROOT = Path(__file__).parent.parent.parent
+SETTINGS = re.compile(r"^```toml\n# pyproject\.toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 CONFTEST = "# conftest.py\n"
 PRELUDE = "import pytest\nimport ottla\nfrom ottla.testing import assert_records\n\n\n"
@@ -27,3 +28,10 @@ def examples_of(page: str) -> list[str]:
 def conftests_of(page: str) -> list[str]:
     """Those for conftest.py."""
     return [block for block in blocks(page) if block.startswith(CONFTEST)]
+
+
+def settings_of(page: str) -> str:
+    """Return the block for pyproject.toml, by which pytest loads the plugin."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    (block,) = SETTINGS.findall(text)
+    return str(block)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.testing.pages import PRELUDE, conftests_of, examples_of
+from tests.testing.pages import PRELUDE, examples_of, settings_of
 
 ANYIO = '\n\nimport pytest\n\n\n@pytest.fixture\ndef anyio_backend():\n    return "asyncio"\n'
 """What a project that uses anyio's plugin has in its conftest.py anyway."""
@@ -14,7 +14,8 @@ ELSEWHERE = re.compile(r"\bspark,|\bottla_cluster\b")
 """What needs a Spark is run in tests/spark, what needs a cluster below."""
 
 
-def run(pytester: pytest.Pytester, conftest: str, files: list[str]) -> pytest.RunResult:
+def run(pytester: pytest.Pytester, page: str, conftest: str, files: list[str]) -> pytest.RunResult:
+    pytester.makepyprojecttoml(settings_of(page))
     pytester.makeconftest(conftest)
     pytester.makepyfile(**{f"test_block_{number}": PRELUDE + text for number, text in enumerate(files)})
     return pytester.runpytest_subprocess("-p", "no:xdist", timeout=300)
@@ -32,16 +33,15 @@ def split(page: str) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("page", ["testing.md", "from-testcontainers.md"])
 def test_a_page_can_be_followed(pytester: pytest.Pytester, page: str) -> None:
-    conftest = conftests_of(page)[0]
     files = [text.replace("import ottla.spark", "") for text in split(page)[0]]
     if page == "from-testcontainers.md":
         files = ["\n\n".join(files)]  # the second goes on from the first
-    result = run(pytester, conftest + ANYIO, files)
+    result = run(pytester, page, ANYIO, files)
     result.assert_outcomes(passed=sum(len(re.findall(r"def test_", text)) for text in files))
 
 
 def test_what_a_page_shows_on_a_cluster_finds_all_its_nodes_again(pytester: pytest.Pytester) -> None:
     crowded = split("testing.md")[1]
     after = "def test_after(ottla_cluster):\n    assert ottla_cluster.running == (1, 2, 3)\n"
-    result = run(pytester, conftests_of("testing.md")[0], ["\n\n".join([*crowded, after])])
+    result = run(pytester, "testing.md", "", ["\n\n".join([*crowded, after])])
     result.assert_outcomes(passed=len(crowded) + 1)

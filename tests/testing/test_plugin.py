@@ -108,7 +108,7 @@ def test_aiokafka(login, ottla_topic):
     asyncio.run(send())
     assert_records(ottla_topic, ["order 1"])
 """
-    with_tls, in_words = conftests_of("testing.md")[1:]
+    with_tls, in_words = conftests_of("testing.md")
     result = run(pytester, example + in_other_words, with_tls + in_words)
     result.assert_outcomes(passed=3)
 
@@ -147,9 +147,48 @@ def test_more(ottla_topic, ottla_producer):
     )
 
 
-def test_a_name_alone_is_refused_with_the_remedy(pytester: pytest.Pytester) -> None:
+def test_a_name_is_refused_with_the_remedy_where_no_broker_runs(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_it():\n    assert_records('orders', [])\n")
-    result.stdout.fnmatch_lines(["*assert_records needs the topic of the fixture ottla_topic*'orders'*"])
+    result.stdout.fnmatch_lines(["*assert_records needs a topic of ottla_topic or ottla_topics*'orders'*"])
+
+
+def test_several_topics_are_created_by_name_and_deleted_after_the_test(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+@pytest.mark.parametrize("turn", [1, 2])
+def test_it(turn, ottla_topics, ottla_producer, ottla_admin):
+    orders = ottla_topics("orders", partitions=3, configs={"retention.ms": "60000"})
+    ottla_topics("bills")
+    ottla_topics("gone")
+    ottla_admin.delete_topics(["gone"])
+    ottla_producer.send("orders", b"%d" % turn)
+    ottla_producer.send("bills", b"bill")
+    assert_records(orders, [str(turn)])
+    assert_records("bills", ["bill"])
+    with pytest.raises(AssertionError, match="bills has 1 record, 2 expected"):
+        assert_records("bills", ["bill", "another"], timeout=0.1)
+    assert len(ottla_admin.describe_topics(["orders"])["orders"].partitions) == 3
+
+def test_after(ottla_admin):
+    assert not {"orders", "bills", "gone"} & set(ottla_admin.list_topics())
+""",
+    )
+    result.assert_outcomes(passed=3)
+
+
+def test_the_plugin_is_loaded_by_an_option_in_pyproject_and_by_both_ways_at_once(pytester: pytest.Pytester) -> None:
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\naddopts = '-p ottla.testing'\n")
+    pytester.makepyfile("def test_it(ottla_topic):\n    pass\n")
+    pytester.runpytest_subprocess("-p", "no:xdist", "-W", "error", timeout=120).assert_outcomes(passed=1)
+    pytester.makeconftest(PLUGIN)
+    pytester.runpytest_subprocess("-p", "no:xdist", "-W", "error", timeout=120).assert_outcomes(passed=1)
+
+
+def test_the_option_loads_no_broker_where_no_test_asks_for_one(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import sys\n\ndef test_it():\n    assert 'ottla.broker' not in sys.modules\n")
+    result = pytester.runpytest_subprocess("-p", "no:xdist", "-p", "ottla.testing", "-W", "error", timeout=120)
+    result.assert_outcomes(passed=1)
 
 
 def test_one_text_is_no_list_of_records() -> None:

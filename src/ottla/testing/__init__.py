@@ -1,6 +1,7 @@
 """For tests of programs that use Kafka: a broker in the test's own process, and what one asks of it.
 
-    pytest_plugins = ["ottla.testing.plugin"]      # in conftest.py
+    [tool.pytest.ini_options]                      # in pyproject.toml
+    addopts = "-p ottla.testing"
 
     def test_orders_are_billed(ottla_topic, ottla_producer):
         ottla_producer.send(ottla_topic, value=b"order 1")
@@ -13,5 +14,8 @@ from __future__ import annotations
 
 from ottla.testing.records import assert_records
 from ottla.testing.topic import Topic
+
+pytest_plugins = ("ottla.testing.plugin",)
+"""Read by pytest where this package is named as a plugin, by `-p ottla.testing`."""
 
 __all__ = ["Topic", "assert_records"]

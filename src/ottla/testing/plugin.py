@@ -1,4 +1,4 @@
-"""Fixtures for pytest: name this module in `pytest_plugins`. One broker serves all tests of a process, each has topics of its own.
+"""Fixtures for pytest, loaded by `-p ottla.testing` or by `pytest_plugins = ["ottla.testing.plugin"]`. One broker serves all tests of a process, each has topics of its own.
 
 Nothing of Ottla is loaded before a test asks for a fixture; under pytest-xdist each worker has its broker.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +105,34 @@ def ottla_topic(ottla_broker: TestedBroker, ottla_admin: Admin, request: pytest.
     """A new topic of one partition, or of as many as `@pytest.mark.parametrize("ottla_topic", [3], indirect=True)` says."""
     with fresh_topic(ottla_admin, ottla_broker.client_settings(), request) as topic:
         yield topic
+
+
+@pytest.fixture
+def ottla_topics(
+    ottla_broker: TestedBroker, ottla_admin: Admin, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Topic]]:
+    """A function that creates topics, which are deleted after the test: `ottla_topics("orders", partitions=3)`.
+
+    The name is the given one. A topic of that name that another test has left is an error of Kafka's.
+    """
+    from ottla.uncollected import uncollected
+
+    with uncollected():
+        from ottla import NewTopic
+        from ottla.errors import UnknownTopicOrPartitionError
+        from ottla.testing.topic import Topic
+
+    made: list[Topic] = []
+
+    def create(name: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None) -> Topic:
+        ottla_admin.create_topics([NewTopic(name, num_partitions=partitions, configs=dict(configs or {}))])
+        made.append(Topic(name, ottla_broker.client_settings()))
+        return made[-1]
+
+    yield create
+    for topic in made:
+        with suppress(UnknownTopicOrPartitionError):  # the test has deleted it, or closed the broker
+            ottla_admin.delete_topics([topic])
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
@@ -22,31 +23,40 @@ READING = {"auto.offset.reset": "earliest", "isolation.level": "read_committed",
 NOTHING = object()
 
 
-def assert_records(topic: Topic, expected: Iterable[Any], *, timeout: float = TIMEOUT) -> None:
+def assert_records(topic: str, expected: Iterable[Any], *, timeout: float = TIMEOUT) -> None:
     """Wait until a topic has as many committed records as are expected, and hold all that it has against them.
 
     `timeout` is how many seconds to wait for those that are not there; what is there then is read, however busy the machine.
     Each is a value, or a pair of key and value. `bytes` are compared as they are, `str` as UTF-8, None as no value at all, and
-    anything else as JSON. In a topic of one partition the order counts. AssertionError shows both, line by line.
+    anything else as JSON. `topic` is that of a fixture, a `Topic(name, client_settings)`, or the name of a topic of `ottla_broker`. In a topic of one partition the order counts. AssertionError shows both, line by line.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    if not isinstance(topic, Topic):
-        raise TypeError(
-            f"assert_records needs the topic of the fixture ottla_topic, or a Topic(name, settings): {topic!r}"
-        )
+    place = topic if isinstance(topic, Topic) else topic_of_plugin(topic)
     if isinstance(expected, str | bytes):
         raise TypeError(
             f"assert_records wants a list of what the topic is to have: [{expected!r}] and not {expected!r}"
         )
     wanted = list(expected)
-    found, partitions = read(topic, len(wanted), timeout)
+    found, partitions = read(place, len(wanted), timeout)
     likes = chain(wanted, repeat(wanted[-1] if wanted else NOTHING))
     lines = [line_of(record, like) for record, like in zip(found, likes, strict=False)]
     asked = [repr(each) for each in wanted]
     if partitions > 1:
         lines, asked = sorted(shaped_alike(found, wanted)), sorted(asked)
     if lines != asked:
-        raise AssertionError(told(topic, asked, lines, timeout))
+        raise AssertionError(told(place, asked, lines, timeout))
+
+
+def topic_of_plugin(name: object) -> Topic:
+    """Return a topic of the broker that the fixture `ottla_broker` has started, by its name."""
+    plugin = sys.modules.get("ottla.testing.plugin")
+    started = plugin.STARTED if plugin is not None else []
+    if not isinstance(name, str) or not started:
+        raise TypeError(
+            f"assert_records needs a topic of ottla_topic or ottla_topics, a Topic(name, client_settings), or the name of a topic of a "
+            f"running ottla_broker: {name!r}"
+        )
+    return Topic(name, started[-1].client_settings())
 
 
 def read(topic: Topic, count: int, timeout: float) -> tuple[list[ConsumerRecord], int]:
