@@ -29,6 +29,7 @@ from ottla.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from ottla.protocol.schema import Message
+from ottla.protocol.sentences import short
 
 R = TypeVar("R")
 GUARDED = {
@@ -84,7 +85,9 @@ def refused_here(node: BrokerNode, call: Call, request: Any) -> Message | None:
     first = next(filter(None, faults), None)
     if first is None:
         return None
-    left = Refusal(ErrorCode.INVALID_REQUEST, f"nothing was changed, for a broker's configs were refused: {first}")
+    left = Refusal(
+        ErrorCode.INVALID_REQUEST, f"nothing was changed, for a broker's configs were refused: {short(str(first))}"
+    )
     return make(request.resources, [fault or left for fault in faults])
 
 

@@ -171,7 +171,7 @@ def join(
     node.relocations.tell, node.relocations.moved = hosting.tell_place, moved
     membership.on_applied = applied
     membership.on_caught_up = caught_up
-    node.make_topic = membership.errands.make_topic
+    node.make_topics = membership.errands.make_topics
     node.coordinators = coordinators(node, membership, selector, call_soon)
     markers = node.markers.elsewhere = markers_elsewhere(node, membership, selector)
     node.producer_ids.fetch = lambda: membership.errands.fetch_producer_ids(node.producer_ids)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode
@@ -50,8 +51,11 @@ def change(node_id: int, wanted: AlterConfigsResource, *, validate_only: bool) -
     """Set levels, or give them back to the loggers above; None, or why nothing was changed."""
     try:
         check_node(node_id, wanted.resource_name)
+        known, named = frozenset(names()), Counter(config.name for config in wanted.configs)
         for config in wanted.configs:
-            check(config)
+            check(config, known)
+            if named[config.name] > 1:
+                raise Refusal(ErrorCode.INVALID_REQUEST, f"{config.name} is named more than once")
     except Refusal as refusal:
         return refusal
     if not validate_only:
@@ -71,9 +75,9 @@ def check_node(node_id: int, name: str) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"this is broker {node_id}, not {name}")
 
 
-def check(config: AlterableConfig) -> None:
+def check(config: AlterableConfig, known: Collection[str]) -> None:
     """Refuse loggers and levels that there are not, and what cannot be done to a level."""
-    if config.name not in names():
+    if config.name not in known:
         raise Refusal(ErrorCode.INVALID_CONFIG, f"there is no logger {config.name}")
     if config.config_operation == SET and config.value not in LEVELS:
         raise Refusal(

@@ -120,7 +120,7 @@ class BrokerNode:
             cluster.ask(lambda ticket: NodeStarted(ticket, config.node_id))
         self.brokers = Brokers(cluster) if config.joins else None
         """The brokers of the cluster that this one has joined; None where it is the only one."""
-        self.make_topic: Callable[[CreatableTopic], None] = lambda topic: None
+        self.make_topics: Callable[[Sequence[CreatableTopic]], None] = lambda topics: None
         """Have the controllers of that cluster make a topic."""
         self.coordinators: CoordinatorsElsewhere | None = None
         """Those of transactions, at whichever broker of that cluster."""
@@ -196,14 +196,20 @@ class BrokerNode:
 
     def ensure_topic(self, name: str) -> Topic | CreatableTopicResult:
         """A topic that is wanted, and made where it is missing; in a cluster the controllers make it, which takes until after the answer."""
+        return self.ensure_topics([name])[name]
+
+    def ensure_topics(self, names: Sequence[str]) -> dict[str, Topic | CreatableTopicResult]:
+        """The same for many, which are made together."""
         if self.brokers is None:
-            return self.topics.ensure(name)
-        topic = self.topics.named(name)
-        if topic is not None:
-            return topic
-        self.make_topic(self.topics.of_the_cluster(name))
-        text = "the controllers have been asked to make it"
-        return CreatableTopicResult(name=name, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, error_message=text)
+            return self.topics.ensure_all(names)
+        missing = [name for name in names if self.topics.named(name) is None]
+        if missing:
+            self.make_topics([self.topics.of_the_cluster(name) for name in missing])
+        code, text = ErrorCode.COORDINATOR_NOT_AVAILABLE, "the controllers have been asked to make it"
+        return {
+            name: self.topics.named(name) or CreatableTopicResult(name=name, error_code=code, error_message=text)
+            for name in names
+        }
 
     def led(self, partition: Partition) -> None:
         """A partition is led here now. Groups wait until somebody asks for them; of ends of transactions nobody may."""

@@ -11,6 +11,8 @@ from msgspec import Struct
 
 LONGEST = 1000
 """Characters of a sentence that nobody reads to its end."""
+LONGEST_NAME = 249
+"""Characters of a topic's name at most."""
 MOST_TOLD = 200
 """Characters of what a peer says that are passed on."""
 
@@ -32,3 +34,11 @@ def shorten(message: Any) -> bool:
 def shown(value: object) -> str:
     """A text of the peer's, without what a terminal would obey, and not all of a long one."""
     return "".join(c if c.isprintable() else "?" for c in str(value))[:MOST_TOLD]
+
+
+def short(name: str) -> str:
+    """A name for a message that is repeated for each partition: as long as a topic's can be, or cut.
+
+    Names in requests may be as long as a request, and an answer must not be that many times longer.
+    """
+    return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…"

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ottla.coordination.groups.consumer.image import TopicImage
 
 R = TypeVar("R")
+MADE_TOGETHER = 1_000
+"""Topics that a client has only named, and that one change of the metadata makes."""
 RESERVED = {CLUSTER_METADATA, "__share_group_state"}
 """Names that a broker keeps for itself, and that this one does not show, or does not have yet."""
 
@@ -154,7 +156,11 @@ class Topics:
         return ErrorCode.INVALID_TOPIC_EXCEPTION if name in RESERVED or fault_of(name) else ErrorCode.NONE
 
     def create(self, wanted: Sequence[CreatableTopic], *, validate_only: bool = False) -> list[CreatableTopicResult]:
-        """Make topics, or only say whether they could be made; one result each."""
+        """Make topics, or only say whether they could be made; one result each.
+
+        KafkaError(POLICY_VIOLATION) where they have more partitions together than one request may make.
+        """
+        ensure_few_partitions(max(len(each.assignments) or each.num_partitions, 1) for each in wanted)
         refusals = {topic.name: refusal for topic in wanted if (refusal := self._refusal(topic)) is not None}
         refused = [refusals[topic.name] for topic in wanted if topic.name in refusals]
         allowed = [topic for topic in wanted if topic.name not in refusals]
@@ -179,10 +185,25 @@ class Topics:
             return CreatableTopicResult(name=name, error_code=error.code, error_message=str(error))
         return self.named(name) or result
 
+    def ensure_all(self, names: Sequence[str]) -> dict[str, Topic | CreatableTopicResult]:
+        """The same for many: those that are missing are made together, by one change of the metadata."""
+        missing = [name for name in dict.fromkeys(names) if self.named(name) is None]
+        made: dict[str, CreatableTopicResult] = {}
+        for first in range(0, len(missing), MADE_TOGETHER):
+            some = missing[first : first + MADE_TOGETHER]
+            try:
+                results = self.create([self._by_default(name) for name in some])
+            except KafkaError as error:
+                results = [CreatableTopicResult(name, error_code=error.code, error_message=str(error)) for name in some]
+            made |= {each.name: each for each in results}
+        return {name: self.named(name) or made[name] for name in names}
+
     def grow(
         self, wanted: Sequence[CreatePartitionsTopic], *, validate_only: bool = False
     ) -> list[CreatePartitionsTopicResult]:
         """Give topics more partitions, or only say whether they could have them; one result each."""
+        known = {each.name: topic for each in wanted if (topic := self.named(each.name)) is not None}
+        ensure_few_partitions(each.count - len(known[each.name].partitions) for each in wanted if each.name in known)
         self._partitions.ensure_room(len(wanted))
         for each in wanted:
             topic = self.named(each.name)
@@ -352,6 +373,14 @@ class Topics:
         for topic_id in before.keys() - now.keys():
             self._waiting.look_again(self._partitions.remove(before[topic_id]))
         self._configure()
+
+
+def ensure_few_partitions(counts: Iterable[int]) -> None:
+    """Raise KafkaError where a request makes more partitions than it may; those of a topic that has too many are its own fault."""
+    total = sum(count for count in counts if 0 < count <= MOST_PARTITIONS)
+    if total > MOST_PARTITIONS:
+        text = f"{total} partitions: at most {MOST_PARTITIONS} are made by one request; divide it into several"
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, text)
 
 
 def span(name: str, first: int, end: int) -> list[TopicPartition]:

@@ -84,6 +84,9 @@ class ActiveController:
         self.machine.end_offset = begin
         try:
             decision = self.machine.decide(event, self._clock.monotonic())
+        except KafkaError as error:  # it asks for more than one request may
+            answer(error)
+            return False
         except Exception:  # nothing has changed by it, and the next request may be a better one
             logger.exception("no answer to %r", event)
             answer(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the controller failed at this; its log says why"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ottla.broker.cluster.producer_ids import ProducerIds
 from ottla.broker.controllers.forwarder import Errand, Forwarder
@@ -13,6 +13,8 @@ from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRe
 
 log = logging.getLogger(__name__)
 CREATE_TOPICS_VERSION = 7
+MOST_REFUSED = 1_000
+"""Topics whose refusal is remembered; clients can name as many as they like."""
 
 
 class Errands:
@@ -25,23 +27,35 @@ class Errands:
         self._epoch = epoch
         self._making: set[str] = set()
         self._refused: dict[str, str] = {}
-        """Why a topic could not be made when it was last asked for; empty where it was."""
+        """Why topics could not be made when they were last asked for."""
 
-    def make_topic(self, topic: CreatableTopic) -> None:
-        """Have a topic made; that it is there, the metadata tells."""
-        if topic.name in self._making:
+    def make_topics(self, topics: Sequence[CreatableTopic]) -> None:
+        """Have topics made, by one request; that they are there, the metadata tells."""
+        wanted = [topic for topic in topics if topic.name not in self._making]
+        if not wanted:
             return
-        self._making.add(topic.name)
+        names = [topic.name for topic in wanted]
+        self._making.update(names)
 
         def done(answer: CreateTopicsResponse | None) -> None:
-            self._making.discard(topic.name)
-            text = refusal_in(answer)
-            if text and text != self._refused.get(topic.name):  # whoever wants it asks ten times a second
-                log.warning("%s cannot be made: the controllers say %s", topic.name, text)
-            self._refused[topic.name] = text
+            self._making.difference_update(names)
+            refusals = refusals_in(answer)
+            for name in names:
+                self._note_refusal(name, refusals.get(name, ""))
 
-        request = CreateTopicsRequest([topic])
+        request = CreateTopicsRequest(wanted)
         self._forwarder.ask(Errand(request, CREATE_TOPICS_VERSION, CreateTopicsResponse, done))
+
+    def _note_refusal(self, name: str, text: str) -> None:
+        """Log why a topic cannot be made, once for each reason: a client that wants it asks ten times a second."""
+        if not text:
+            self._refused.pop(name, None)
+            return
+        if text != self._refused.get(name):
+            log.warning("%s cannot be made: the controllers say %s", name, text)
+        if len(self._refused) >= MOST_REFUSED:
+            self._refused.clear()
+        self._refused[name] = text
 
     def fetch_producer_ids(self, ids: ProducerIds) -> None:
         """Have another block of ids."""
@@ -56,9 +70,10 @@ class Errands:
         self._forwarder.ask(Errand(request, 0, AllocateProducerIdsResponse, done))
 
 
-def refusal_in(answer: CreateTopicsResponse | None) -> str:
-    """Why the one topic that was asked for was not made; empty where it is there, or nobody answered."""
-    said = answer.topics[0] if answer is not None and answer.topics else None
-    if said is None or said.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-        return ""
-    return f"{name_of(said.error_code)}: {said.error_message}"
+def refusals_in(answer: CreateTopicsResponse | None) -> dict[str, str]:
+    """Why topics were not made; nothing of those that are there, and nothing where there is no answer."""
+    return {
+        said.name: f"{name_of(said.error_code)}: {said.error_message}"
+        for said in (() if answer is None else answer.topics)
+        if said.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+    }

@@ -55,6 +55,24 @@ class Loading:
         """Transactions, by producer and whether they were committed. Their markers may have come too late to be read."""
 
 
+class CommittedOffsets:
+    """The offsets of one group, for one request: its coordinator is looked for once, and not for each partition."""
+
+    def __init__(self, shard: Shard, group: str) -> None:
+        self._shard = shard
+        self._group = group
+
+    def all(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        return self._shard.offsets.fetch(self._group, None)
+
+    def offset(self, place: TopicPartition) -> OffsetAndMetadata | None:
+        return self._shard.offsets.fetch(self._group, (place,)).get(place)
+
+    def is_unstable(self, place: TopicPartition) -> bool:
+        """True if an open transaction may change the offset."""
+        return bool(self._shard.pending) and self._shard.pending.holds(self._group, place)
+
+
 class Groups:
     """All groups of this broker."""
 
@@ -120,6 +138,11 @@ class Groups:
         """What a group committed for these partitions, or for all; what it did not commit is left out."""
         runtime = self._existing(group)
         return {} if runtime is None else runtime.machine.offsets.fetch(group, partitions)
+
+    def offsets_of(self, group: str) -> CommittedOffsets | None:
+        """What a group committed, partition by partition; None where it never had a coordinator."""
+        runtime = self._existing(group)
+        return None if runtime is None else CommittedOffsets(runtime.machine, group)
 
     def fetch_error(self, group: str, member_id: str | None, epoch: int) -> int:
         """Why somebody who claims to be a member of a group is not told what it committed."""

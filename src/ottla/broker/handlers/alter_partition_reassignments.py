@@ -14,6 +14,7 @@ from ottla.protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
+from ottla.protocol.sentences import short
 
 
 def handle(
@@ -35,7 +36,7 @@ def reassigned(node: BrokerNode, topic: str, wanted: ReassignablePartition) -> R
     """Whether a partition is where it shall be."""
     index = wanted.partition_index
     if node.partitions.find(topic, index) is None:
-        message = f"Unable to find partition {topic}-{index}."
+        message = f"Unable to find partition {short(topic)}-{index}."
         return ReassignablePartitionResponse(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
     if wanted.replicas is None:
         message = "nothing is being moved in this partition"

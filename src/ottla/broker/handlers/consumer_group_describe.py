@@ -33,7 +33,10 @@ CLASSIC, CONSUMER = 0, 1
 def handle(node: BrokerNode, call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
     with_operations = request.include_authorized_operations
     return ConsumerGroupDescribeResponse(
-        groups=[visible(node, call, described(node, call, each, with_operations)) for each in request.group_ids]
+        groups=[
+            visible(node, call, described(node, call, each, with_operations))
+            for each in dict.fromkeys(request.group_ids)
+        ]
     )
 
 

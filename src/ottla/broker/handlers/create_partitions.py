@@ -18,13 +18,16 @@ from ottla.protocol.messages.create_partitions import (
 
 def handle(node: BrokerNode, call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """When the answer is there the partitions are, so the request's timeout is never reached."""
-    refused = [topic for topic in request.topics if denied(node, call, Operation.ALTER, ResourceType.TOPIC, topic.name)]
-    allowed = [topic for topic in request.topics if topic not in refused]
-    if not request.validate_only:
-        late = [topic for topic in allowed if not may_change(node, call, more_of(node, topic))]
-        allowed = [topic for topic in allowed if topic not in late]
-    else:
-        late = []
+    refused: list[CreatePartitionsTopic] = []
+    late: list[CreatePartitionsTopic] = []
+    allowed: list[CreatePartitionsTopic] = []
+    for topic in request.topics:
+        if denied(node, call, Operation.ALTER, ResourceType.TOPIC, topic.name):
+            refused.append(topic)
+        elif request.validate_only or may_change(node, call, more_of(node, topic)):
+            allowed.append(topic)
+        else:
+            late.append(topic)
     try:
         results = node.topics.grow(allowed, validate_only=request.validate_only) if allowed else []
     except KafkaError as error:

@@ -18,13 +18,18 @@ from ottla.protocol.messages.create_topics import (
 
 def handle(node: BrokerNode, call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """When the answer is there the topics are, so the request's timeout is never reached."""
-    denials = [topic for topic in request.topics if not may_create(node, call, topic.name)]
-    allowed = [topic for topic in request.topics if topic not in denials]
+    denials: list[CreatableTopic] = []
+    allowed: list[CreatableTopic] = []
+    for topic in request.topics:
+        (allowed if may_create(node, call, topic.name) else denials).append(topic)
     late: list[CreatableTopicResult] = []
     if node.quotas is not None and not request.validate_only:
-        in_time = [topic for topic in allowed if may_change(node, call, max(topic.num_partitions, 1))]
-        late = [too_many(topic.name) for topic in allowed if topic not in in_time]
-        allowed = in_time
+        wanted, allowed = allowed, []
+        for topic in wanted:
+            if may_change(node, call, max(topic.num_partitions, 1)):
+                allowed.append(topic)
+            else:
+                late.append(too_many(topic.name))
     try:
         results = node.topics.create(allowed, validate_only=request.validate_only) if allowed else []
     except KafkaError as error:

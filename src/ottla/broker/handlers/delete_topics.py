@@ -88,9 +88,9 @@ def forget_offsets(node: BrokerNode, deleted: list[str]) -> None:
     """
     try:
         if CONSUMER_OFFSETS in deleted or node.topics.named(CONSUMER_OFFSETS) is not None:
-            node.groups.topics_deleted(deleted)
+            node.groups.topics_deleted(frozenset(deleted))
         if TRANSACTION_STATE in deleted or node.topics.named(TRANSACTION_STATE) is not None:
-            node.transactions.topics_deleted(deleted)
+            node.transactions.topics_deleted(frozenset(deleted))
     except KafkaError as error:
         log.error("what groups committed for %s is still there: %s", ", ".join(deleted), error)
 

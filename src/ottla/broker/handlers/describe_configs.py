@@ -69,8 +69,12 @@ def handle(node: BrokerNode, call: Call, request: DescribeConfigsRequest) -> Des
 
 
 def answer(known: Known, request: DescribeConfigsRequest, denial_for: Denial) -> DescribeConfigsResponse:
-    """One result for each resource."""
-    results = [described(known, request, each, denial_for) for each in request.resources]
+    """One result for each resource, however often it is named."""
+    resources = {
+        (each.resource_type, each.resource_name, frozenset(each.configuration_keys or ())): each
+        for each in request.resources
+    }
+    results = [described(known, request, each, denial_for) for each in resources.values()]
     return DescribeConfigsResponse(results=results)
 
 
@@ -88,7 +92,7 @@ def described(
     except KafkaError as refusal:
         result.error_code, result.error_message = refusal.code, refusal.message
         return result
-    names = wanted.configuration_keys
+    names = frozenset(wanted.configuration_keys or ())
     result.configs = [shown(request, entry) for entry in entries if not names or entry.name in names]
     return result
 

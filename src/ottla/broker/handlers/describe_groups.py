@@ -25,7 +25,7 @@ NOT_FOUND_SINCE = 6
 
 
 def handle(node: BrokerNode, call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    groups = [described(node, call, group_id) for group_id in request.groups]
+    groups = [described(node, call, group_id) for group_id in dict.fromkeys(request.groups)]
     if request.include_authorized_operations:
         for group in groups:
             group.authorized_operations = group_operations(node, call, group)

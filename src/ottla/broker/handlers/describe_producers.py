@@ -14,6 +14,7 @@ from ottla.protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
+from ottla.protocol.sentences import short
 from ottla.storage.producers.producer_entry import ProducerEntry
 
 
@@ -21,19 +22,29 @@ def handle(node: BrokerNode, call: Call, request: DescribeProducersRequest) -> D
     """The producers that each partition remembers."""
     return DescribeProducersResponse(
         topics=[
-            TopicResponse(topic.name, [described(node, call, topic.name, index) for index in topic.partition_indexes])
-            for topic in request.topics
+            TopicResponse(name, [described(node, call, name, index) for index in indexes])
+            for name, indexes in partitions_of(request).items()
         ]
     )
 
 
+def partitions_of(request: DescribeProducersRequest) -> dict[str, dict[int, None]]:
+    """The partitions by topic, in the order of the request; one that is named again is described once."""
+    partitions: dict[str, dict[int, None]] = {}
+    for topic in request.topics:
+        partitions.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    return partitions
+
+
 def described(node: BrokerNode, call: Call, topic: str, index: int) -> PartitionResponse:
     if denied(node, call, Operation.READ, ResourceType.TOPIC, topic):
-        return PartitionResponse(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"READ is not allowed on topic {topic!r}")
+        return PartitionResponse(
+            index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"READ is not allowed on topic {short(topic)!r}"
+        )
     partition = node.partitions.find(topic, index)
     if partition is None:
         code = node.topics.name_error(topic) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return PartitionResponse(index, code, f"there is no partition {topic}-{index}")
+        return PartitionResponse(index, code, f"there is no partition {short(topic)}-{index}")
     try:
         entries = partition.log.producers.entries.values()
     except KafkaError as error:

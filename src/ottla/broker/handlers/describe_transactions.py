@@ -19,7 +19,7 @@ from ottla.protocol.messages.describe_transactions import (
 def handle(node: BrokerNode, call: Call, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
     """One answer for each id."""
     return DescribeTransactionsResponse(
-        transaction_states=[described(node, call, each) for each in request.transactional_ids]
+        transaction_states=[described(node, call, each) for each in dict.fromkeys(request.transactional_ids)]
     )
 
 

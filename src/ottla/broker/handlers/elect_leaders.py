@@ -12,6 +12,7 @@ from ottla.protocol.messages.elect_leaders import (
     ReplicaElectionResult,
     TopicPartitions,
 )
+from ottla.protocol.sentences import short
 
 PREFERRED, UNCLEAN = 0, 1
 
@@ -31,10 +32,10 @@ def handle(node: BrokerNode, call: Call, request: ElectLeadersRequest) -> ElectL
 def not_elected(node: BrokerNode, topic: TopicPartitions, index: int) -> PartitionResult:
     """Why a partition has no other leader now."""
     if node.topics.named(topic.topic) is None:
-        return PartitionResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic.topic}")
+        return PartitionResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {short(topic.topic)}")
     if node.partitions.find(topic.topic, index) is None:
         return PartitionResult(
-            index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic.topic}-{index}"
+            index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {short(topic.topic)}-{index}"
         )
     return PartitionResult(index, ErrorCode.ELECTION_NOT_NEEDED, "the partition has its preferred leader")
 

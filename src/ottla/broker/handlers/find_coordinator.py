@@ -57,7 +57,7 @@ def coordinator(node: BrokerNode, call: Call, key_type: int, key: str) -> Coordi
         )
     if node.brokers is not None:
         if node.topics.named(topic) is None:
-            node.make_topic(node.topics.of_the_cluster(topic))
+            node.make_topics([node.topics.of_the_cluster(topic)])
         return elsewhere(node.brokers.alive(call.connection.listener), node.topics.named(topic), key)
     made = node.topics.ensure(topic)
     if isinstance(made, CreatableTopicResult):

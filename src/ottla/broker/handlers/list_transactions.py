@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection
 
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.regular_expression import compiled
+from ottla.coordination.regular_syntax import SyntaxFault
 from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction
 from ottla.errors import ErrorCode, KafkaError
@@ -20,9 +22,10 @@ TITLES = {state.title for state in TransactionState} | {"PrepareEpochFence", "De
 def handle(node: BrokerNode, call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
     """Those that every filter lets through; a state that does not exist is named as unknown."""
     unknown = [name for name in request.state_filters if name not in TITLES]
+    states, producer_ids = frozenset(request.state_filters), frozenset(request.producer_id_filters)
     try:
-        pattern = re.compile(request.transactional_id_pattern or "")
-    except re.error:
+        pattern = compiled(request.transactional_id_pattern) if request.transactional_id_pattern else None
+    except SyntaxFault:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     now_ms = node.clock.wall_ms()
     try:
@@ -30,18 +33,20 @@ def handle(node: BrokerNode, call: Call, request: ListTransactionsRequest) -> Li
             ListedTransaction(each.transactional_id, each.producer_id, each.state.title)
             for each in node.transactions.all()
             if (node.access is None or node.access.sees(call, ResourceType.TRANSACTIONAL_ID, each.transactional_id))
-            and is_wanted(each, request, now_ms)
-            and (not pattern.pattern or pattern.fullmatch(each.transactional_id))
+            and is_wanted(each, states, producer_ids, request.duration_filter, now_ms)
+            and (pattern is None or pattern.matches(each.transactional_id))
         ]
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)
 
 
-def is_wanted(transaction: Transaction, request: ListTransactionsRequest, now_ms: int) -> bool:
-    """Whether state, producer and duration are such as are asked for."""
-    if request.state_filters and transaction.state.title not in request.state_filters:
+def is_wanted(
+    transaction: Transaction, states: Collection[str], producer_ids: Collection[int], longer_than_ms: int, now_ms: int
+) -> bool:
+    """True if a transaction passes the filters for states, producers and duration; an empty filter passes everything."""
+    if states and transaction.state.title not in states:
         return False
-    if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
+    if producer_ids and transaction.producer_id not in producer_ids:
         return False
-    return request.duration_filter < 0 or now_ms - transaction.started_ms > request.duration_filter
+    return longer_than_ms < 0 or now_ms - transaction.started_ms > longer_than_ms

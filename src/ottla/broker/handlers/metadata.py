@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ottla.broker.access import denied, may_create
@@ -11,6 +11,7 @@ from ottla.broker.requests.call import Call
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
+from ottla.protocol.messages.create_topics import CreatableTopicResult
 from ottla.protocol.messages.metadata import (
     NO_OPERATIONS,
     MetadataRequest,
@@ -94,11 +95,34 @@ def those_asked(node: BrokerNode, call: Call, request: MetadataRequest) -> Itera
             MetadataResponseTopic(ErrorCode.INVALID_REQUEST, name=name or "", topic_id=topic_id)
             for topic_id, name in wanted
         )
-    return (asked(node, call, request, topic) for topic in wanted.values())
+    made = node.ensure_topics(
+        [
+            topic.name
+            for topic in wanted.values()
+            if topic.topic_id == ZERO_UUID and topic.name is not None and is_to_be_made(node, call, topic.name, request)
+        ]
+    )
+    return (asked(node, call, request, topic, made) for topic in wanted.values())
+
+
+def is_to_be_made(node: BrokerNode, call: Call, name: str, request: MetadataRequest) -> bool:
+    """True if a topic is missing, and a client that may know of it may also have it made by naming it."""
+    return (
+        request.allow_auto_topic_creation
+        and node.config.auto_create_topics_enable
+        and node.topics.named(name) is None
+        and not node.topics.name_error(name)
+        and not denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, name)
+        and may_create(node, call, name)
+    )
 
 
 def asked(
-    node: BrokerNode, call: Call, request: MetadataRequest, wanted: MetadataRequestTopic
+    node: BrokerNode,
+    call: Call,
+    request: MetadataRequest,
+    wanted: MetadataRequestTopic,
+    made: Mapping[str, Topic | CreatableTopicResult],
 ) -> MetadataResponseTopic:
     """One topic, by name or by id."""
     if wanted.topic_id != ZERO_UUID or wanted.name is None:
@@ -114,22 +138,23 @@ def asked(
     topic = node.topics.named(wanted.name)
     if topic is not None:
         return described(topic)
-    return absent(node, call, wanted.name, create=request.allow_auto_topic_creation)
+    return absent(node, call, wanted.name, made.get(wanted.name), create=request.allow_auto_topic_creation)
 
 
-def absent(node: BrokerNode, call: Call, name: str, *, create: bool) -> MetadataResponseTopic:
-    """A topic that is not there: made now, or why it cannot be; in a cluster the controllers make it, and the client asks again."""
+def absent(
+    node: BrokerNode, call: Call, name: str, made: Topic | CreatableTopicResult | None, *, create: bool
+) -> MetadataResponseTopic:
+    """A topic that is not there, and could not be made; in a cluster the controllers make it, and the client asks again."""
     error = node.topics.name_error(name)
     if error:
         return MetadataResponseTopic(error, name=name)
     if not (create and node.config.auto_create_topics_enable):
         return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
-    if not may_create(node, call, name):
+    if made is None:
         return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
-    made = node.ensure_topic(name)
-    if node.brokers is not None:
+    if node.brokers is not None or isinstance(made, Topic):
         return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
-    return described(made) if isinstance(made, Topic) else MetadataResponseTopic(made.error_code, name=name)
+    return MetadataResponseTopic(made.error_code, name=name)
 
 
 def described(topic: Topic) -> MetadataResponseTopic:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -56,7 +56,7 @@ def answer(node: BrokerNode, call: Call, request: OffsetFetchRequest) -> OffsetF
     """What the coordinator knows by now."""
     if call.version >= GROUPS_SINCE:
         stable = request.require_stable
-        return OffsetFetchResponse(groups=[of_group(node, call, group, stable) for group in request.groups])
+        return OffsetFetchResponse(groups=[of_group(node, call, group, stable) for group in once(request.groups)])
     if denied(node, call, Operation.DESCRIBE, ResourceType.GROUP, request.group_id):
         code = ErrorCode.GROUP_AUTHORIZATION_FAILED
         return OffsetFetchResponse(error_code=code) if call.version >= ERROR_SINCE else unreadable(request, code)
@@ -65,7 +65,7 @@ def answer(node: BrokerNode, call: Call, request: OffsetFetchRequest) -> OffsetF
     except KafkaError as error:
         return unreadable(request, code_of(node, request.group_id, error))
     if request.topics is None:
-        wanted = every(seen(node, call, kept.offsets))
+        wanted = every(seen(node, call, kept.all()))
         return OffsetFetchResponse(topics=[of_topic(kept, name, indexes) for name, indexes in wanted])
     return OffsetFetchResponse(
         topics=[
@@ -73,6 +73,17 @@ def answer(node: BrokerNode, call: Call, request: OffsetFetchRequest) -> OffsetF
             for topic in request.topics
         ]
     )
+
+
+def once(groups: Iterable[OffsetFetchRequestGroup]) -> Iterator[OffsetFetchRequestGroup]:
+    """The groups of a request; one whose every offset is wanted is answered once, however often it is named."""
+    answered: set[str] = set()
+    for group in groups:
+        if group.topics is None:
+            if group.group_id in answered:
+                continue
+            answered.add(group.group_id)
+        yield group
 
 
 def is_denied(node: BrokerNode, call: Call, name: str) -> bool:
@@ -93,7 +104,9 @@ def seen(
 class Kept(NamedTuple):
     """What a group committed, as far as it is settled."""
 
-    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    all: Callable[[], Mapping[TopicPartition, OffsetAndMetadata]]
+    """Every committed offset; copied when it is called."""
+    offset: Callable[[TopicPartition], OffsetAndMetadata]
     is_unstable: Callable[[TopicPartition], bool]
     """Whether an open transaction may change it, where the client cares (KIP-447)."""
     error: int = ErrorCode.NONE
@@ -102,10 +115,11 @@ class Kept(NamedTuple):
     @classmethod
     def of(cls, node: BrokerNode, group: str, *, require_stable: bool) -> Kept:
         """A group's; KafkaError where it cannot be read."""
-        offsets = node.groups.fetch(group, None)
-        if not require_stable:
-            return cls(offsets, lambda place: False)
-        return cls(offsets, lambda place: bool(node.groups.unstable(group, (place,))))
+        reader = node.groups.offsets_of(group)
+        if reader is None:
+            return cls(dict, lambda place: NONE_COMMITTED, lambda place: False)
+        is_unstable = reader.is_unstable if require_stable else lambda place: False
+        return cls(reader.all, lambda place: reader.offset(place) or NONE_COMMITTED, is_unstable)
 
     def at(self, place: TopicPartition) -> tuple[OffsetAndMetadata, int]:
         """The offset of a partition, and the error with which it is told."""
@@ -113,10 +127,10 @@ class Kept(NamedTuple):
             return NONE_COMMITTED, self.error
         if self.is_unstable(place):
             return NONE_COMMITTED, ErrorCode.UNSTABLE_OFFSET_COMMIT
-        return self.offsets.get(place, NONE_COMMITTED), ErrorCode.NONE
+        return self.offset(place), ErrorCode.NONE
 
 
-DENIED = Kept({}, lambda place: False, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+DENIED = Kept(dict, lambda place: NONE_COMMITTED, lambda place: False, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 """What a client hears of a topic of which it may not know."""
 
 
@@ -137,7 +151,7 @@ def of_group(
     if topics is None:
         topics = [
             OffsetFetchRequestTopics(name, topic_id_of(node, name), indexes)
-            for name, indexes in every(seen(node, call, kept.offsets))
+            for name, indexes in every(seen(node, call, kept.all()))
             if call.version < IDS_SINCE or node.topics.named(name) is not None
         ]
     return OffsetFetchResponseGroup(group.group_id, [of_topic_by_id(node, call, kept, topic) for topic in topics])

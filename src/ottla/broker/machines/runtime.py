@@ -66,6 +66,12 @@ class Transactional(Struct, frozen=True):
     """The end of a transaction, as a record: which producer's, and whether it was committed."""
 
 
+def replay_each(machine: Any, records: Sequence[Any]) -> None:
+    """Let records become state, one after the other."""
+    for record in records:
+        machine.replay(record)
+
+
 class Coding(Struct, frozen=True):
     """How a machine's records stand in its log."""
 
@@ -74,6 +80,8 @@ class Coding(Struct, frozen=True):
     decode: Callable[[bytes | None, bytes | None], Any]
     """None for a record of a kind that is not known."""
     transactional: Transactional | None = None
+    replay_all: Callable[[Any, Sequence[Any]], None] = replay_each
+    """Lets the records of one decision become state; in their order, as `replay` does one by one."""
 
 
 HandOut = Callable[[KafkaError | None], None]
@@ -145,8 +153,7 @@ class Runtime(Generic[M]):
         decision = self.machine.decide(event(ticket), self._clock.monotonic())
         if decision.records:
             self._keep(decision.records)
-            for record in decision.records:
-                self.machine.replay(record)
+            self._coding.replay_all(self.machine, decision.records)
             self._maybe_snapshot()
         if self._hooks.alarms is not None:
             for alarm in decision.alarms:

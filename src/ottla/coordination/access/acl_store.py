@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from ottla.coordination.access.acl import Acl, AclFilter
@@ -21,6 +21,7 @@ class AclStore:
         self.version = 0
         """Grows with each change."""
         self._places: dict[Place, Counter[Acl]] = {}
+        self._ids_of_name: dict[str, dict[UUID, None]] = {}
         self._prefix_lengths: dict[int, Counter[int]] = {}
         """How many prefixes of each length there are, for each kind of resource."""
 
@@ -31,6 +32,7 @@ class AclStore:
         self.remove(acl_id)
         self.version += 1
         self.by_id[acl_id] = acl
+        self._ids_of_name.setdefault(acl.name, {})[acl_id] = None
         self._places.setdefault(place_of(acl), Counter())[acl] += 1
         if acl.pattern_type == PatternType.PREFIXED:
             self._prefix_lengths.setdefault(acl.resource_type, Counter())[len(acl.name)] += 1
@@ -41,6 +43,10 @@ class AclStore:
         if acl is None:
             return
         self.version += 1
+        named = self._ids_of_name[acl.name]
+        del named[acl_id]
+        if not named:
+            del self._ids_of_name[acl.name]
         place = self._places[place_of(acl)]
         take_one(place, acl)
         if not place:
@@ -65,8 +71,13 @@ class AclStore:
                 yield from acls
 
     def matching(self, wanted: AclFilter) -> Iterator[tuple[UUID, Acl]]:
-        """The rules that a filter means, with their ids."""
-        return ((acl_id, acl) for acl_id, acl in self.by_id.items() if wanted.matches(acl))
+        """The rules that a filter means, with their ids; of a filter that names a resource only its rules are looked at."""
+        return ((acl_id, acl) for acl_id, acl in self._candidates(wanted) if wanted.matches(acl))
+
+    def _candidates(self, wanted: AclFilter) -> Iterable[tuple[UUID, Acl]]:
+        if wanted.name is None or wanted.pattern_type == PatternType.MATCH:
+            return self.by_id.items()
+        return [(acl_id, self.by_id[acl_id]) for acl_id in self._ids_of_name.get(wanted.name, ())]
 
     def check(self) -> None:
         kept = Counter(self.by_id.values())

@@ -10,10 +10,12 @@ from ottla.coordination.cluster.events import AclsRequested, AclsUnwanted
 from ottla.coordination.cluster.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
-from ottla.errors import ErrorCode
+from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.acl import CLUSTER_NAME, Operation, PatternType, PermissionType, ResourceType
 from ottla.protocol.schema import Message
 
+MOST_MATCHES = 10_000
+"""Rules that the filters of one DeleteAcls may match in all, a rule that several match counted for each."""
 FILTERS_ONLY = (0, 1)
 """Numbers for what is not known, and for anything."""
 NUMBERS: tuple[tuple[str, type[IntEnum]], ...] = (
@@ -42,14 +44,22 @@ def decide_deletion(acls: AclStore, event: AclsUnwanted) -> Decision[Message]:
     """Each filter is answered with all that it means, also what another has taken already."""
     gone: dict[object, Message] = {}
     answers: list[Refusal | list[Acl]] = []
+    matched = 0
+    known: dict[AclFilter, list[Acl]] = {}
     for wanted in event.filters:
         refusal = filter_refusal(wanted)
         if refusal is not None:
             answers.append(refusal)
             continue
-        found = list(acls.matching(wanted))
-        gone |= {acl_id: RemoveAccessControlEntryRecord(acl_id) for acl_id, _ in found}
-        answers.append([acl for _, acl in found])
+        if wanted not in known:
+            found = list(acls.matching(wanted))
+            gone |= {acl_id: RemoveAccessControlEntryRecord(acl_id) for acl_id, _ in found}
+            known[wanted] = [acl for _, acl in found]
+        answers.append(known[wanted])
+        matched += len(known[wanted])
+        if matched > MOST_MATCHES:
+            text = f"the filters of one request may match {MOST_MATCHES} rules in all: divide it into several"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, text)
     return Decision(tuple(gone.values()), (Reply(event.ticket, answers),))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated
 
 from ottla.config import Between, Option, convert, options_of
 from ottla.coordination.cluster.topic_request import Refusal
+from ottla.coordination.regular_expression import compiled
+from ottla.coordination.regular_syntax import SyntaxFault
 from ottla.coordination.telemetry.subscription import INTERVAL_MS, LONGEST_MS, MATCHED, SHORTEST_MS
 from ottla.errors import ConfigError, ErrorCode
 from ottla.settings_class import settings
@@ -58,8 +59,8 @@ def check_pattern(pattern: str) -> None:
         wanted = f"match = {pattern!r}: must be NAME=REGEX, and NAME one of {', '.join(MATCHED)}"
         raise Refusal(ErrorCode.INVALID_CONFIG, wanted)
     try:
-        re.compile(expression.strip())
-    except re.error as error:
+        compiled(expression.strip())
+    except SyntaxFault as error:
         raise Refusal(ErrorCode.INVALID_CONFIG, f"match = {pattern!r}: no regular expression: {error}") from None
 
 

@@ -238,9 +238,21 @@ def parts_of(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
+def appended(present: Sequence[str], more: Sequence[str]) -> list[str]:
+    """A list with the parts of another that it lacks."""
+    known = frozenset(present)
+    return [*present, *(part for part in dict.fromkeys(more) if part not in known)]
+
+
+def subtracted(present: Sequence[str], less: Sequence[str]) -> list[str]:
+    """A list without the parts of another."""
+    gone = frozenset(less)
+    return [part for part in present if part not in gone]
+
+
 LIST_OPERATIONS: Mapping[int, Callable[[Sequence[str], Sequence[str]], list[str]]] = {
-    APPEND: lambda present, more: [*present, *(part for part in dict.fromkeys(more) if part not in present)],
-    SUBTRACT: lambda present, less: [part for part in present if part not in less],
+    APPEND: appended,
+    SUBTRACT: subtracted,
 }
 
 

@@ -27,7 +27,7 @@ from ottla.coordination.cluster import (
     registration,
     scram_change,
 )
-from ottla.coordination.cluster.config_holders import changed, reconfigured
+from ottla.coordination.cluster.config_holders import ConfigHolders, changed
 from ottla.coordination.cluster.events import (
     AclsRequested,
     AclsUnwanted,
@@ -99,12 +99,14 @@ from ottla.coordination.cluster.topic_request import (
 )
 from ottla.coordination.machine import Decision, Reply
 from ottla.coordination.quotas.client_quotas import ClientQuotas
-from ottla.errors import CorruptRecordError, ErrorCode
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicResult
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
 from ottla.protocol.schema import ZERO_UUID, Message
 
 __all__ = ["ClusterMetadata", "PartitionState", "Topic"]
+MOST_RECORDS = 10_000
+"""The records that one request may write, as in Kafka (`MAX_RECORDS_PER_USER_OP`); beside them the record of each new topic."""
 
 
 class ClusterMetadata:
@@ -118,10 +120,8 @@ class ClusterMetadata:
         """Levels of features by name."""
         self.brokers: dict[str, dict[str, str]] = {}
         """Settings of brokers that were changed at run time, by the broker's number; of all brokers under no name."""
-        self.groups: Mapping[str, Mapping[str, str]] = {}
-        """What groups set themselves; another object after each change."""
-        self.subscriptions: Mapping[str, Mapping[str, str]] = {}
-        """Those to metrics of clients, by name; another object after each change."""
+        self._groups = ConfigHolders()
+        self._subscriptions = ConfigHolders()
         self.others: dict[tuple[int, str], dict[str, str]] = {}
         """Configs of what means nothing here, by kind and name: a snapshot keeps them."""
         self.acls = AclStore()
@@ -145,14 +145,36 @@ class ClusterMetadata:
         """What becomes state together, once it is complete."""
         self._names: dict[UUID, str] = {}
 
+    @property
+    def groups(self) -> Mapping[str, Mapping[str, str]]:
+        """What groups set themselves; another object after each change."""
+        return self._groups.all
+
+    @groups.setter
+    def groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
+        self._groups = ConfigHolders(groups)
+
+    @property
+    def subscriptions(self) -> Mapping[str, Mapping[str, str]]:
+        """Those to metrics of clients, by name; another object after each change."""
+        return self._subscriptions.all
+
+    @subscriptions.setter
+    def subscriptions(self, subscriptions: Mapping[str, Mapping[str, str]]) -> None:
+        self._subscriptions = ConfigHolders(subscriptions)
+
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
         """The topic with that id."""
         name = self._names.get(topic_id)
         return None if name is None else self.topics[name]
 
     def decide(self, event: Event, now: float) -> Decision[Message]:
-        """What is to be written and answered."""
-        return DECISIONS[type(event)](self, event)
+        """What is to be written and answered; KafkaError for a request that would change too much at once."""
+        decision = DECISIONS[type(event)](self, event)
+        if type(event) in OF_USERS:
+            most = MOST_RECORDS + (len(event.topics) if isinstance(event, TopicsRequested) else 0)
+            ensure_few(len(decision.records), most, is_deletion_of_acls=isinstance(event, AclsUnwanted))
+        return decision
 
     @property
     def in_transaction(self) -> bool:
@@ -380,9 +402,9 @@ class ClusterMetadata:
         if record.resource_type == BROKER_RESOURCE:
             self.brokers[name] = changed(self.brokers.get(name, {}), record)
         elif record.resource_type == GROUP_RESOURCE:
-            self.groups = reconfigured(self.groups, record)
+            self._groups.replay(record)
         elif record.resource_type == CLIENT_METRICS_RESOURCE:
-            self.subscriptions = reconfigured(self.subscriptions, record)
+            self._subscriptions.replay(record)
         elif record.resource_type == TOPIC_RESOURCE and topic is not None:
             self.topics[name] = replace(topic, configs=changed(topic.configs, record))
         elif record.resource_type != TOPIC_RESOURCE:
@@ -480,6 +502,31 @@ REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
     ClientQuotaRecord: ClusterMetadata._set_quota,
     RemoveAccessControlEntryRecord: lambda machine, record: machine.acls.remove(record.id),
 }
+
+OF_USERS = frozenset(
+    (
+        TopicsRequested,
+        TopicsUnwanted,
+        PartitionsRequested,
+        ConfigsChanged,
+        ConfigsReplaced,
+        FeaturesRequested,
+        ScramCredentialsRequested,
+        AclsRequested,
+        AclsUnwanted,
+        ClientQuotasChanged,
+    )
+)
+"""What one request of a client asks for; what brokers need is not bounded by it."""
+
+
+def ensure_few(count: int, most: int = MOST_RECORDS, *, is_deletion_of_acls: bool = False) -> None:
+    """Raise KafkaError where a request would write more records than one may."""
+    if count > most:
+        code = ErrorCode.INVALID_REQUEST if is_deletion_of_acls else ErrorCode.POLICY_VIOLATION
+        text = f"the request makes {count} changes, and one request may make {most}: divide it into several"
+        raise KafkaError(code, text)
+
 
 TRANSACTIONAL = frozenset((BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord))
 """What counts at once, also within a transaction."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ottla.coordination.cluster import events as cluster_events
-from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.metadata import MOST_RECORDS, ClusterMetadata, ensure_few
 from ottla.coordination.cluster.node_records import AbortTransactionRecord, RegisterBrokerRecord
 from ottla.coordination.cluster.records import NO_LEADER, FeatureLevelRecord
 from ottla.coordination.cluster.registration import Registration
@@ -90,6 +90,9 @@ class Controller:
         known = Known(self.metadata, self.sessions, self._registered_at, self.end_offset)
         draft = ClusterDraft(known, self._config, now, event.chance if isinstance(event, Asked) else NO_CHANCE)
         replies = DECISIONS[type(event)](self, draft, event)
+        if isinstance(event, Asked) and isinstance(event.request, OF_CLIENTS):
+            topics = len(event.request.topics) if isinstance(event.request, CreateTopicsRequest) else 0
+            ensure_few(len(draft.records), MOST_RECORDS + topics)
         alarms = self._alarms(draft, event, now)
         return Decision((*draft.records, *draft.heard), replies, alarms, tuple(draft.notes))
 
@@ -199,3 +202,10 @@ ANSWERS: dict[type[Message], Callable[[ClusterDraft, Any], Message]] = {
     UnregisterBrokerRequest: registrations.unregister,
 }
 """What a request becomes."""
+OF_CLIENTS = (
+    AlterPartitionReassignmentsRequest,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    ElectLeadersRequest,
+)
+"""Requests that may change as much as one request of a client may."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
+
+from ottla.coordination.regular_expression import RegularExpression, compiled
+from ottla.coordination.regular_syntax import SyntaxFault
 
 INTERVAL_MS, SHORTEST_MS, LONGEST_MS = 300_000, 100, 3_600_000
 EVERYTHING = "*"
@@ -31,7 +33,8 @@ class Subscription(Struct, frozen=True):
 
     metrics: frozenset[str]
     interval_ms: int
-    match: Mapping[str, re.Pattern[str]]
+    match: Mapping[str, RegularExpression | None]
+    """By the name of what is matched; None matches nobody."""
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> Subscription:
@@ -42,7 +45,7 @@ class Subscription(Struct, frozen=True):
 
     def matches(self, client: Client) -> bool:
         """Whether all of its patterns hold for the whole of what they are about."""
-        return all(each.fullmatch(getattr(client, name, "")) for name, each in self.match.items())
+        return all(each is not None and each.matches(getattr(client, name, "")) for name, each in self.match.items())
 
 
 class Wanted(NamedTuple):
@@ -64,11 +67,9 @@ def parts_of(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def pattern(expression: str) -> re.Pattern[str]:
+def pattern(expression: str) -> RegularExpression | None:
+    """An expression in RE2's syntax, whose time grows with what it is matched against; None where it is none."""
     try:
-        return re.compile(expression)
-    except re.error:
-        return NOBODY
-
-
-NOBODY = re.compile(r"(?!)")
+        return compiled(expression)
+    except SyntaxFault:
+        return None

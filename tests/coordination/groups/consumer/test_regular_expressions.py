@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.groups.consumer.regular_expression import RegularExpression, compiled
-from ottla.coordination.groups.consumer.regular_syntax import SyntaxFault
+from ottla.coordination.regular_expression import RegularExpression, compiled
+from ottla.coordination.regular_syntax import SyntaxFault
 
 MATCHES = [
     ("orders", "orders"), (".*", ""), ("a.*", "abc"), ("(orders|payments)-[0-9]+", "orders-12"), ("^t$", "t"),

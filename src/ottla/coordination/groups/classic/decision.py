@@ -547,40 +547,66 @@ class ClassicGroupDecision:
         before = self.group
         results: list[int] = []
         left: list[str] = []
+        unused: list[str] = []
+        gone: set[str] = set()
+        static_members = {
+            member.instance_id: member for member in before.members.values() if member.instance_id is not None
+        }
+        # The members are removed together: one after the other would copy the group for each of them.
         for identity in event.members:
-            error, member = self._leaving_member(identity)
+            error, member = self._leaving_member(identity, static_members)
+            name = identity.member_id if member is None else member.member_id
+            if not error and name in gone:
+                error, member = ErrorCode.UNKNOWN_MEMBER_ID, None
             results.append(error)
+            if error:
+                continue
+            gone.add(name)
             if member is not None:
-                self._remove_member(member)
-                left.append(member.member_id)
+                self._release_member(member)
+                left.append(name)
                 reason = identity.reason or "without a reason"
-                self._log_event(MemberLeft(before.group_id, member.member_id, reason))
-            elif not error:
-                self.group = self.group.without(identity.member_id)
-                self._cancel_timer(SESSION, identity.member_id)
+                self._log_event(MemberLeft(before.group_id, name, reason))
+            else:
+                unused.append(name)
+                self._cancel_timer(SESSION, name)
+        if gone:
+            self.group = self.group.without(*left, *unused)
         self._respond(event.ticket, results)
         if self.group is not before:
             self._rebalance_if_members_changed(
                 f"{listed(left) or 'a member that had not joined yet'} left by LeaveGroup"
             )
 
-    def _leaving_member(self, identity: MemberIdentity) -> tuple[int, ClassicMember | None]:
+    def _leaving_member(
+        self, identity: MemberIdentity, static_members: Mapping[str, ClassicMember]
+    ) -> tuple[int, ClassicMember | None]:
         """Return an error code and the member; no member for a member id that was not used to join yet."""
+        instance_id = identity.group_instance_id
+        known = None if instance_id is None else static_members.get(instance_id)
         # An administrator names a static member by its instance id alone (KIP-345).
         if not identity.member_id:
-            member = self.group.static_member(identity.group_instance_id)
-            return (ErrorCode.NONE if member else ErrorCode.UNKNOWN_MEMBER_ID), member
+            return (ErrorCode.NONE if known else ErrorCode.UNKNOWN_MEMBER_ID), known
         if identity.member_id in self.group.pending:
             return ErrorCode.NONE, None
-        error = self.group.member_error(identity.member_id, identity.group_instance_id)
-        return error, None if error else self.group.members[identity.member_id]
+        if instance_id is None:
+            known = self.group.members.get(identity.member_id)
+        if known is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID, None
+        if known.member_id != identity.member_id:
+            return ErrorCode.FENCED_INSTANCE_ID, None
+        return ErrorCode.NONE, known
 
     def _remove_member(self, member: ClassicMember) -> None:
         """Remove a member and reject the requests of it that are held."""
+        self._release_member(member)
+        self.group = self.group.without(member.member_id)
+
+    def _release_member(self, member: ClassicMember) -> None:
+        """Reject the requests of a leaving member that are held."""
         self._respond(member.join_ticket, join_error_response(ErrorCode.UNKNOWN_MEMBER_ID, member.member_id))
         self._respond(member.sync_ticket, sync_error_response(ErrorCode.UNKNOWN_MEMBER_ID))
         self._cancel_timer(SESSION, member.member_id)
-        self.group = self.group.without(member.member_id)
 
     def _rebalance_if_members_changed(self, reason: str) -> None:
         """Rebalance after members were removed. Pending member ids have no assignment, so a STABLE group keeps its own."""

@@ -158,7 +158,8 @@ class ClassicGroup(Struct, frozen=True):
 
     def without(self, *member_ids: str) -> ClassicGroup:
         """Return the group without some members. If the leader is removed the longest-standing member becomes the leader."""
-        left = {name: member for name, member in self.members.items() if name not in member_ids}
+        gone = frozenset(member_ids)
+        left = {name: member for name, member in self.members.items() if name not in gone}
         leader = self.leader if self.leader in left else next(iter(left), None)
         return replace(
             self,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
-from ottla.coordination.groups.consumer.regular_expression import compiled
+from ottla.coordination.regular_expression import compiled
 from ottla.digests import mark
 
 

@@ -29,7 +29,7 @@ def share_equally(spec: GroupSpec) -> GroupAssignment:
     # One more is for those who have more already, so that they need not give it up.
     # What a member keeps costs nothing; what moves is read from its last commit by somebody with a cold cache.
     had = {member_id: spec.kept(member_id) for member_id in spec.readers}
-    larger = sorted(spec.readers, key=lambda member_id: len(had[member_id]), reverse=True)[:extra]
+    larger = frozenset(sorted(spec.readers, key=lambda member_id: len(had[member_id]), reverse=True)[:extra])
     size = {member_id: quota + (member_id in larger) for member_id in spec.readers}
     for member_id, mine in had.items():
         assignment[member_id] = set(mine[: size[member_id]])

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, ConsumerMember, TopicIdPartition
 from ottla.coordination.groups.consumer.refusal import Refused
-from ottla.coordination.groups.consumer.regular_expression import compiled
-from ottla.coordination.groups.consumer.regular_syntax import SyntaxFault
+from ottla.coordination.regular_expression import compiled
+from ottla.coordination.regular_syntax import SyntaxFault
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest as Request
 

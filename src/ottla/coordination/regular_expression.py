@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ottla.coordination.groups.consumer.regular_syntax import (
+from ottla.coordination.regular_syntax import (
     Chars,
     Choice,
     Edge,
