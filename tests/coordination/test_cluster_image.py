@@ -214,7 +214,12 @@ NAMED: list[Message] = [
 
 def kept(machine: ClusterMetadata) -> dict[str, object]:
     """All that a cluster is, but for what only this process counts."""
-    return vars(machine) | {"acls": machine.acls.by_id, "quotas": machine.quotas.values, "topics_version": 0}
+    return vars(machine) | {
+        "acls": machine.acls.by_id,
+        "quotas": machine.quotas.values,
+        "topics_version": 0,
+        "passwords_version": 0,
+    }
 
 
 @given(st.lists(st.sampled_from(NAMED)))
