@@ -114,6 +114,9 @@ class How:
     routed: bool = False
     """Whether rows say to which topic they go."""
     dead_letter_topic: str | None = None
+    """Where rows are put aside that the sink refuses, if it says which ones they are."""
+    dead_letter_producer: Mapping[str, str] = field(default_factory=dict)
+    """The settings of the producer that writes them, where the sink is no topic and has none."""
 
     def writer(self, frame: DataFrame) -> DataStreamWriter:
         """What writes the rows, but for format and place."""

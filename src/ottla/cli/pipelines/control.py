@@ -268,7 +268,9 @@ def resend_letters(name: str, where: Path) -> None:
 
 def resent(sent: Sent) -> str:
     """What became of dead letters."""
-    return f"{sent.sent} sent again" + (f", {sent.left} left, as they were cut to fit" if sent.left else "")
+    return f"{sent.sent} sent again" + (
+        f", {sent.left} left, as they were cut to fit or refused by a table" if sent.left else ""
+    )
 
 
 def text(data: bytes | None) -> str | None:

@@ -19,6 +19,10 @@ class DatabaseError(OttlaError):
     """A database cannot be reached, or refuses what it is asked."""
 
 
+class RefusedRowError(DatabaseError):
+    """A database refuses a row for a value in it: other rows may be written."""
+
+
 class Database(Protocol):
     """One database, which is not open yet; can be copied to where Spark works."""
 

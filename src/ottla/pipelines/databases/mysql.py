@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, DecimalType
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.address import shown
-from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows, with_percents
+from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, RefusedRowError, Rows, with_percents
 from ottla.pipelines.databases.mysql_address import address_of
 from ottla.pipelines.databases.mysql_types import KEYS, TYPES, column_of, literal_of_time, time_of
 from ottla.pipelines.databases.table import Keys, Table, grouped, missing_table
@@ -39,6 +39,8 @@ where table_schema = %s and table_name = %s and not non_unique order by index_na
 VIEW = "select table_type = 'VIEW' from information_schema.tables where table_schema = %s and table_name = %s"
 ENGINE = "select engine from information_schema.tables where table_schema = %s and table_name = %s"
 TABLES = "select table_name from information_schema.tables where table_schema = %s"
+OF_A_ROW = ((1292,), (1366,), (1411,), (1644,), (3819,), (4025,))
+"""Errors about a value for which PyMySQL has a class of other errors: times, text, SIGNAL, CHECK."""
 TRANSACTIONAL = {"InnoDB", "ROCKSDB", "ndbcluster"}
 
 
@@ -116,7 +118,8 @@ class Mysql:
             yield
         except pymysql.MySQLError as error:
             told = " ".join(str(error.args[-1] if error.args else "").split()) or "the connection is broken"
-            raise DatabaseError(f"database {self.name}: {told}") from None
+            of_row = isinstance(error, pymysql.DataError | pymysql.IntegrityError) or error.args[:1] in OF_A_ROW
+            raise (RefusedRowError if of_row else DatabaseError)(f"database {self.name}: {told}") from None
 
     def table(self, connection: Connection, name: str) -> Table:
         place = self._place(name)

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.address import shown
-from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows, with_percents
+from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, RefusedRowError, Rows, with_percents
 from ottla.pipelines.databases.on_conflict import raised, upserted
 from ottla.pipelines.databases.table import Keys, Table, TableColumn, missing_table
 from ottla.pipelines.databases.times import number_of
@@ -123,7 +123,8 @@ class Postgresql:
             yield
         except psycopg.Error as error:
             told = " ".join(str(error).split()) or type(error).__name__
-            raise DatabaseError(f"database {self.name}: {told}") from None
+            of_row = isinstance(error, psycopg.DataError | psycopg.IntegrityError | psycopg.errors.RaiseException)
+            raise (RefusedRowError if of_row else DatabaseError)(f"database {self.name}: {told}") from None
 
     def table(self, connection: Any, name: str) -> Table:
         with self.telling():

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 )
 
 from ottla.errors import ConfigError
-from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows
+from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, RefusedRowError, Rows
 from ottla.pipelines.databases.on_conflict import raised, upserted
 from ottla.pipelines.databases.table import Keys, Table, TableColumn, grouped, missing_table
 
@@ -69,7 +69,8 @@ class Sqlite:
         try:
             yield
         except sqlite3.Error as error:
-            raise DatabaseError(f"database {self.name}: {error}") from None
+            of_row = isinstance(error, sqlite3.DataError | sqlite3.IntegrityError)
+            raise (RefusedRowError if of_row else DatabaseError)(f"database {self.name}: {error}") from None
 
     def table(self, connection: sqlite3.Connection, name: str) -> Table:
         with self.telling():

@@ -52,6 +52,8 @@ class Letter(NamedTuple):
     def came_from(self) -> str:
         """The record it was, or the topic that it was to go to."""
         topic = self.told.get("topic", "")
+        if not topic:
+            return "to the table of the sink"
         return f"to {topic}" if self.is_of_sink else f"{topic}-{self.told.get('partition')}:{self.told.get('offset')}"
 
     @property
@@ -144,7 +146,7 @@ def resend(read: Read, home: Home) -> Sent:
                 letter = letter_of(record)
                 if letter.told.get("connector.name") not in names:
                     continue
-                if letter.is_cut:
+                if letter.is_cut or not letter.told.get("topic"):  # a row that a table refused is no record any more
                     left += 1
                     continue
                 send(producer, letter)

@@ -25,6 +25,7 @@ from ottla.pipelines.manager.outgrown import outgrown
 from ottla.pipelines.manager.progress import OBSERVED
 from ottla.pipelines.manager.reasons import reason_of
 from ottla.pipelines.sinks import Sink
+from ottla.pipelines.sinks.database import DatabaseSink
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources import Source
 from ottla.pipelines.sources.topic import TopicBase
@@ -158,9 +159,23 @@ class Runner:
     def _start_main(self) -> StreamingQuery:
         model = self.built.read.model
         frame = self.built.frame.observe(OBSERVED, F.count(F.lit(1)).alias("count"))
-        tolerated = model.errors.dead_letter_topic if isinstance(model.sink, TopicSinkBase) else None
-        how = How(self.name, str(self.home.checkpoint), self._trigger(), model.output_mode, model.routed, tolerated)
+        how = How(
+            self.name,
+            str(self.home.checkpoint),
+            self._trigger(),
+            model.output_mode,
+            model.routed,
+            model.errors.dead_letter_topic if isinstance(model.sink, TopicSinkBase | DatabaseSink) else None,
+            self._dead_letter_producer() if isinstance(model.sink, DatabaseSink) else {},
+        )
         return model.sink.start(frame, self.built.around, how)
+
+    def _dead_letter_producer(self) -> dict[str, str]:
+        """The settings of a producer at the brokers of the source, which dead letters go to."""
+        source = self.built.read.model.source
+        if not isinstance(source, TopicBase):
+            return {}
+        return self.built.around.clients("producer", source.bootstrap_servers, shared_by_all(source.kafka))
 
     def _start_bad(self) -> list[StreamingQuery]:
         """The query of its dead letters, where it has one."""

@@ -30,6 +30,7 @@ from ottla.pipelines.model import NameList
 from ottla.pipelines.place import of_key
 from ottla.pipelines.rows import column, in_json
 from ottla.pipelines.sinks.batches import start_batches
+from ottla.pipelines.sinks.database.refused_rows import DeadLetterTopic
 from ottla.pipelines.sinks.database.statements import Statements
 from ottla.pipelines.sinks.database.table_writer import TableWriter
 from ottla.pipelines.sinks.sink import Sink
@@ -110,7 +111,7 @@ class DatabaseSink(Sink):
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
         database, rows, statements = self.parts(frame, around)
         creation = [statements.create(types_of(database, rows, self.pk_fields))] if self.auto_create else []
-        ready = ReadyTables(database, statements, [*creation, statements.create_marks()])
+        ready = ReadyTables(database, statements, [*creation, statements.create_marks()], letters_of(how))
         return start_batches(rows, how, ready.writer, whole=True)
 
     def parts(self, frame: DataFrame, around: Surroundings) -> tuple[Database, DataFrame, Statements]:
@@ -128,11 +129,20 @@ class DatabaseSink(Sink):
         return rows.select(*(written(column(one.name), one.dataType, is_sqlite).alias(one.name) for one in rows.schema))
 
 
+def letters_of(how: How) -> DeadLetterTopic | None:
+    """Where refused rows are put aside, if they are."""
+    if how.dead_letter_topic is None:
+        return None
+    return DeadLetterTopic(how.dead_letter_topic, how.name, how.dead_letter_producer)
+
+
 class ReadyTables:
     """Makes what must be there before the first batch, in the driver."""
 
-    def __init__(self, database: Database, statements: Statements, creation: list[str]) -> None:
-        self._database, self._statements, self._creation = database, statements, creation
+    def __init__(
+        self, database: Database, statements: Statements, creation: list[str], letters: DeadLetterTopic | None
+    ) -> None:
+        self._database, self._statements, self._creation, self._letters = database, statements, creation, letters
 
     def writer(self, query: str) -> TaskWriter:
         if self._creation:
@@ -140,7 +150,7 @@ class ReadyTables:
                 for one in self._creation:
                     connection.execute(one)
             self._creation = []
-        return TaskWriter(TableWriter(self._database, self._statements, query))
+        return TaskWriter(TableWriter(self._database, self._statements, query, self._letters))
 
 
 class TaskWriter:

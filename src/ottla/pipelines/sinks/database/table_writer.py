@@ -6,6 +6,7 @@ A batch that is done again finds its mark and is left out. Two attempts at once 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
@@ -14,12 +15,16 @@ import pyarrow as pa
 
 from ottla.pipelines.databases.binary_copy import goes_as_it_is
 from ottla.pipelines.databases.copying import is_plain, means_the_same
-from ottla.pipelines.databases.database import Database, DatabaseError
+from ottla.pipelines.databases.database import Database, DatabaseError, RefusedRowError
 from ottla.pipelines.databases.table import Table
 from ottla.pipelines.sinks.database.copied_rows import CopiedRows
-from ottla.pipelines.sinks.database.row_by_row import RowByRow
+from ottla.pipelines.sinks.database.refused_rows import DeadLetterTopic, RefusedRow, cause_of
+from ottla.pipelines.sinks.database.row_by_row import RowByRow, plain
 from ottla.pipelines.sinks.database.staged_rows import StagedRows, can_be_staged
 from ottla.pipelines.sinks.database.statements import Statements
+
+OF_A_ROW = (RefusedRowError, pa.ArrowInvalid, OverflowError, UnicodeError)
+"""What a value of a row is to blame for: the database refuses it, or its driver or Arrow cannot write it."""
 
 
 class Way(Protocol):
@@ -39,9 +44,54 @@ class TableWriter:
     database: Database
     statements: Statements
     query: str
+    letters: DeadLetterTopic | None = None
+    """Where rows are put aside that the table refuses; None: the batch fails."""
 
     def write(self, batch: int, rows: Iterable[pa.RecordBatch]) -> int:
         """How many rows were written; 0 where the batch was there already."""
+        if self.letters is None:
+            return self.write_all(batch, rows)
+        held = list(rows)
+        with suppress(*OF_A_ROW):
+            return self.write_all(batch, held)
+        # Outside of the handler, whose traceback would keep a cursor, and with it SQLite's lock.
+        return self.write_good(batch, held, self.letters)
+
+    def write_good(self, batch: int, held: Iterable[pa.RecordBatch], letters: DeadLetterTopic) -> int:
+        """Write the rows that the table takes, by statements, and put aside the others before that is committed."""
+        with self.database.connect() as connection:
+            if not self.is_due(connection, batch):
+                return 0
+            table = self.database.table(connection, self.statements.table)
+            refused: list[RefusedRow] = []
+            count = sum(self.try_rows(connection, rows, table, refused) for rows in held)
+            if refused:
+                letters.send(refused)
+            return count
+
+    def try_rows(self, connection: Any, rows: pa.RecordBatch, table: Table, refused: list[RefusedRow]) -> int:
+        """Write rows, by halves where one of them is refused; how many were written."""
+        if not rows.num_rows:
+            return 0
+        connection.execute("savepoint ottla_rows")
+        try:
+            with self.database.telling():
+                self.check_keys(rows)
+                RowByRow(connection, self.statements).add(rows)
+        except OF_A_ROW as error:
+            connection.execute("rollback to savepoint ottla_rows")
+            if rows.num_rows == 1:
+                values = {name: plain(rows.column(name))[0] for name in self.statements.columns}
+                refused.append(RefusedRow(values, cause_of(error, table, values)))
+                return 0
+            half = rows.num_rows // 2
+            parts = (rows.slice(0, half), rows.slice(half))
+            return sum(self.try_rows(connection, part, table, refused) for part in parts)
+        connection.execute("release savepoint ottla_rows")
+        return rows.num_rows
+
+    def write_all(self, batch: int, rows: Iterable[pa.RecordBatch]) -> int:
+        """All rows, or an error and none of them."""
         with self.database.connect() as connection:
             if not self.is_due(connection, batch):
                 return 0
@@ -98,7 +148,7 @@ class TableWriter:
 
     def check_keys(self, rows: pa.RecordBatch) -> None:
         if any(rows.column(name).null_count for name in self.statements.key):
-            raise DatabaseError(
+            raise RefusedRowError(
                 f"table {self.statements.table}: a row has no {' or '.join(self.statements.key)}, which pk.fields names; leave such "
                 "rows out in a step, or name other columns"
             )
