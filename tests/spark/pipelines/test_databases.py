@@ -220,3 +220,24 @@ def test_secrets_are_in_no_plan_and_no_checkpoint(folder: Folder, topics: Topics
     kept = [file for file in folder.path.rglob("*") if file.is_file() and file.name != "password"]
     assert not [file for file in kept if b"s3cret" in file.read_bytes()]
     assert "s3cret" not in f"{plan} {folder.told}"
+
+
+def test_a_row_that_a_table_refuses_is_a_dead_letter_and_the_others_are_written(
+    folder: Folder, topics: Topics, sql: Sql
+) -> None:
+    sql.run("create table orders (id integer primary key, item text)")
+    name, dead = topics.create("orders"), f"{topics.prefix}-dead"
+    topics.send(name, '{"id": 1, "item": "a"}', '{"id": 2, "item": "b\\u0000c"}', '{"id": 3, "item": "d"}', "no JSON")
+    pipeline = {
+        "source": topic(name, valueFormat="json", valueSchema="id int, item string"),
+        "transforms": [{"sql": "select id, item from input"}],
+        "sink": table(sql, "orders"),
+        "errors": {"tolerance": "all", "deadLetterTopic": dead},
+    }
+    assert folder.run(p=pipeline), folder.told
+    assert sql.rows("select * from orders order by id") == [(1, "a"), (3, "d")]
+    letters = {record.value: dict(record.headers) for record in committed(topics.servers, dead)}
+    assert set(letters) == {b'{"id": 2, "item": "b\\u0000c"}', b"no JSON"}
+    cause = letters[b'{"id": 2, "item": "b\\u0000c"}']["__connect.errors.exception.message"]
+    assert cause is not None
+    assert cause.startswith(b"column 'item' has the character NUL: database ")

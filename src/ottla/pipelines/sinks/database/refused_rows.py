@@ -13,7 +13,7 @@ from pyspark.sql.types import IntegerType, LongType, ShortType, StringType
 from ottla.pipelines.databases.table import Table, TableColumn
 from ottla.spark.sink.dead_letters import PREFIX, STAGE
 
-LIMITS = {ShortType: 15, IntegerType: 31, LongType: 63}
+LIMITS: dict[type[Any], int] = {ShortType: 15, IntegerType: 31, LongType: 63}
 LENGTH = re.compile(r"char\w*(?: varying)?\((\d+)\)")
 
 
