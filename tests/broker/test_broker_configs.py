@@ -167,3 +167,45 @@ def test_tiered_storage_is_refused_for_there_is_none(wire: Wire) -> None:
     (answer,) = wire.ask(IncrementalAlterConfigsRequest([wish])).responses
     assert answer.error_code == ErrorCode.INVALID_CONFIG
     assert "keeps records on its own disk only" in answer.error_message
+
+
+def described(wire: Wire, broker: str, config: str) -> Any:
+    """All that is said of a broker's config; None where it is not listed."""
+    wanted = DescribeConfigsResource(BROKER, broker, [config])
+    (result,) = wire.ask(DescribeConfigsRequest([wanted], include_synonyms=True)).results
+    return next(iter(result.configs), None)
+
+
+def test_a_config_of_kafkas_that_does_nothing_here_is_set_and_described_and_comes_back_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert change(wire, "1", "log.cleaner.threads", SET, "2").error_code == 0
+        assert change(wire, "1", "log.cleaner.threads", SET, "two").error_code == ErrorCode.INVALID_REQUEST
+        assert change(wire, "1", "num.io.threads", DELETE).error_code == 0
+        assert change(wire, "1", "background.threads.of.mine", SET, "2").error_code == ErrorCode.INVALID_REQUEST
+        assert change(wire, "1", "socket.listen.backlog.size", SET, "2").error_code == ErrorCode.INVALID_REQUEST
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        name = "log.cleaner.threads"
+        assert told(wire, BROKER, "1", name) == [(name, "2", 2), (name, "1", 5)]
+        found = described(wire, "1", name)
+        assert (found.value, found.config_source, found.read_only, found.config_type) == ("2", 2, False, 3)
+        change(wire, "1", name, DELETE)
+        assert told(wire, BROKER, "1", name) == [(name, "1", 5)]
+
+
+def test_a_name_that_is_no_broker_config_is_kept_by_alter_configs_and_its_value_is_not_shown(wire: Wire) -> None:
+    def replace_all(**configs: str) -> int:
+        wanted = [alter_configs.AlterableConfig(name.replace("_", "."), value) for name, value in configs.items()]
+        resource = alter_configs.AlterConfigsResource(BROKER, "1", wanted)
+        return int(wire.ask(alter_configs.AlterConfigsRequest([resource])).responses[0].error_code)
+
+    assert replace_all(cleanup_policy="delete", log_cleaner_threads="3") == 0
+    found = described(wire, "1", "cleanup.policy")
+    assert (found.value, found.is_sensitive, found.read_only) == (None, True, True)
+    assert (found.config_source, found.config_type) == (2, 0)
+    assert [(each.name, each.value, each.source) for each in found.synonyms] == [("cleanup.policy", None, 2)]
+    assert described(wire, "1", "log.cleaner.threads").value == "3"
+    assert replace_all(node_id="7") == ErrorCode.INVALID_REQUEST
+    assert replace_all() == 0
+    assert described(wire, "1", "cleanup.policy") is None

@@ -11,6 +11,7 @@ from ottla.broker.embedded import Broker
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.dynamic_config import Settings
 from ottla.broker.settings.entries import ONLY_WHEN_SET, ConfigType, broker_entries, topic_entries
+from ottla.broker.settings.foreign_configs import OF_BROKERS
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import options_of
 from ottla.coordination.cluster.topic_configs import table
@@ -127,7 +128,9 @@ def test_what_was_not_asked_for_is_not_told(wire: Wire) -> None:
 def test_the_broker_tells_all_of_its_settings() -> None:
     with Broker(num_partitions=3) as broker, Wire(broker.bootstrap_servers) as wire:
         entries = by_name(describe(wire, BROKER, "1"))
-        assert entries.keys() == {option.name for option in options_of(BrokerConfig)} - ONLY_WHEN_SET
+        own = {option.name for option in options_of(BrokerConfig)} - ONLY_WHEN_SET
+        assert entries.keys() == own | OF_BROKERS.keys()
+        assert not own & OF_BROKERS.keys()
         entry = entries["num.partitions"]
         assert (entry.value, entry.config_source, entry.read_only) == ("3", 4, True)
         assert [(synonym.value, synonym.source) for synonym in entry.synonyms] == [("3", 4), ("1", 5)]

@@ -9,6 +9,8 @@ import pytest
 
 import ottla
 from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.dynamic_config import Settings
+from ottla.broker.settings.entries import broker_entries, topic_entries
 from ottla.broker.settings.sources import Gathered, gather
 from ottla.errors import ConfigError
 
@@ -181,3 +183,31 @@ def test_a_broker_that_is_started_by_hand_does_not_wait_for_more_members(
         file.write_text(text)
     found = gather(pairs, environment, None if file is None else str(file)).config
     assert getattr(found, DELAY) == delay_ms
+
+
+def test_a_retention_in_hours_is_the_default_of_topics_and_listed_by_its_own_name(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("log.retention.hours=100\nnum.io.threads=3\nnum.partitions=2\n")
+    settings = Settings(gather({}, {}, str(file)).config, {})
+    topic = {each.name: each for each in topic_entries({}, settings)}["retention.ms"]
+    assert (topic.value, topic.config_source, list(topic.synonyms)) == ("360000000", 5, [])
+    broker = {each.name: each for each in broker_entries(settings)}
+    sources = {
+        name: [(each.value, each.source) for each in broker[name].synonyms]
+        for name in ("log.retention.hours", "log.retention.minutes", "log.retention.ms", "num.io.threads")
+    }
+    assert sources == {
+        "log.retention.hours": [("100", 4), ("168", 5)],
+        "log.retention.minutes": [],
+        "log.retention.ms": [],
+        "num.io.threads": [("3", 4), ("8", 5)],
+    }
+    assert broker["log.retention.ms"].value is None
+    assert [(each.value, each.source) for each in broker["node.id"].synonyms] == [("1", 4)]
+    assert [(each.value, each.source) for each in broker["num.partitions"].synonyms] == [("2", 4), ("1", 5)]
+
+
+def test_a_retention_in_ms_goes_before_one_in_hours_and_is_listed_as_given() -> None:
+    found = gather({"log.retention.hours": "100", "log.retention.ms": "5000"}, {}, None).config
+    topic = {each.name: each for each in topic_entries({}, Settings(found, {}))}["retention.ms"]
+    assert (topic.value, topic.config_source) == ("5000", 4)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ottla.broker.cluster.topics import RESERVED, new_topic_id
@@ -174,9 +174,9 @@ def unwanted_of(asking: Asking) -> Sequence[DeleteTopicState]:
 # configs
 
 
-def names_of(asking: Asking) -> Iterable[str]:
+def names_of(asking: Asking) -> list[str]:
     """The settings that are named."""
-    return (config.name for resource in asking.request.resources for config in resource.configs)
+    return [config.name for resource in asking.request.resources for config in resource.configs]
 
 
 def configs_changed(asking: Asking) -> ConfigsChanged:
@@ -187,7 +187,7 @@ def configs_changed(asking: Asking) -> ConfigsChanged:
         config.changed_topic_defaults(),
         asking.request.validate_only,
         None,
-        dynamic_of(names_of(asking)),
+        dynamic_of(names_of(asking), allows_custom=False),
         config.group_bounds(),
     )
 
@@ -199,7 +199,7 @@ def configs_replaced(asking: Asking) -> ConfigsReplaced:
         tuple(asking.request.resources),
         asking.request.validate_only,
         None,
-        dynamic_of(names_of(asking)),
+        dynamic_of(names_of(asking), allows_custom=True),
         config.group_bounds(),
     )
 

@@ -5,6 +5,7 @@ What is answered is already true: a topic can be used as soon as its creation is
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +30,7 @@ from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, 
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
 from ottla.errors import ConfigError, ErrorCode, KafkaError
+from ottla.escaping import escape_controls
 from ottla.java_hash import positive_java_hash
 from ottla.model import TopicPartition
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
@@ -40,6 +42,7 @@ from ottla.protocol.schema import Message
 if TYPE_CHECKING:
     from ottla.coordination.groups.consumer.image import TopicImage
 
+log = logging.getLogger(__name__)
 R = TypeVar("R")
 MADE_TOGETHER = 1_000
 """Topics that a client has only named, and that one change of the metadata makes."""
@@ -231,7 +234,7 @@ class Topics:
                 defaults,
                 validate_only,
                 node_id,
-                self.settings.dynamic(),
+                self.settings.changeable(broker_names(sound), allows_custom=False),
                 self._config.group_bounds(),
             ),
             replaces=False,
@@ -245,7 +248,12 @@ class Topics:
         return self._reconfigure(
             wanted,
             lambda ticket, sound: ConfigsReplaced(
-                ticket, sound, validate_only, node_id, self.settings.dynamic(), self._config.group_bounds()
+                ticket,
+                sound,
+                validate_only,
+                node_id,
+                self.settings.changeable(broker_names(sound), allows_custom=True),
+                self._config.group_bounds(),
             ),
             replaces=True,
         )
@@ -290,6 +298,8 @@ class Topics:
             return [Refusal(error.code, str(error))] * len(wanted)
         changed = [resource for resource, refusal in zip(wanted, refusals, strict=True) if refusal is None]
         if any(resource.resource_type == BROKER_RESOURCE for resource in changed):
+            if useless := sorted({*broker_names(changed)} - self.settings.dynamic().keys()):
+                log.warning("broker configs kept without effect: %s", escape_controls(", ".join(useless)))
             self._configure()
         else:
             self._take_up(each.resource_name for each in changed if each.resource_type == TOPIC_RESOURCE)
@@ -414,3 +424,8 @@ def deleted_topics(cluster: Runtime[ClusterMetadata]) -> set[uuid.UUID]:
     It reaches back to the snapshot before the last, and so beyond any deletion that the last crash interrupted.
     """
     return {record.topic_id for record in cluster.stored() if isinstance(record, RemoveTopicRecord)}
+
+
+def broker_names(wanted: Iterable[Any]) -> list[str]:
+    """The names of the brokers' configs that a request wants to change."""
+    return [config.name for each in wanted if each.resource_type == BROKER_RESOURCE for config in each.configs]

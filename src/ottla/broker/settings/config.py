@@ -374,6 +374,8 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     given: frozenset[str] = beside(default_factory=frozenset)
     """The fields that somebody set, to their default or to something else."""
 
+    also_given: Mapping[str, str] = beside(default_factory=dict)
+    """Settings of Kafka's that were given as well, as they were written: in another unit (`log.retention.hours`), or without effect."""
     for_listeners: Mapping[str, Any] = beside(default_factory=dict)
     """Settings of single listeners, by their whole names."""
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from enum import IntEnum
 from types import UnionType
 from typing import Annotated, Any, Literal, Union
 
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.dynamic_config import Settings, broker_table, dynamic_options
+from ottla.broker.settings.foreign_configs import OF_BROKERS, OF_GROUPS, ForeignConfig
+from ottla.broker.settings.kafka_settings import ALIASES
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Between, Option, Password
 from ottla.coordination.cluster import client_metrics, group_configs, topic_configs
@@ -79,9 +81,9 @@ def topic_entries(configs: Mapping[str, str], broker: Settings) -> list[Describe
 
 
 def topic_default(name: str, broker: Settings) -> str:
-    """What a config is where neither its topic nor anybody else sets it."""
+    """What a config is if neither its topic nor its own setting of the broker is set; `log.retention.hours` may be."""
     setting = TOPIC_CONFIGS.get(name)
-    return topic_configs.defaults()[name] if setting is None else as_text(broker_table()[setting].default)
+    return topic_configs.defaults()[name] if setting is None else as_text(getattr(broker.given, setting))
 
 
 def topic_synonyms(name: str, configs: Mapping[str, str], broker: Settings) -> list[DescribeConfigsSynonym]:
@@ -97,10 +99,19 @@ def topic_synonyms(name: str, configs: Mapping[str, str], broker: Settings) -> l
 
 def group_entries(configs: Mapping[str, str], broker: Settings) -> list[DescribeConfigsResourceResult]:
     """The configs of a group that sets `configs` itself; there need not be such a group."""
-    return [
+    own = [
         entry(option, group_synonyms(name, configs, broker), read_only=False)
-        for name, option in sorted(group_configs.table().items())
+        for name, option in group_configs.table().items()
     ]
+    listed = {each.name for each in own}
+    others = [of_group(name, each) for name, each in OF_GROUPS.items() if name not in listed]
+    return sorted(own + others, key=lambda each: each.name)
+
+
+def of_group(name: str, config: ForeignConfig) -> DescribeConfigsResourceResult:
+    """A config of groups of other kinds, or one that this broker does not act by; it cannot be changed."""
+    synonym = DescribeConfigsSynonym(f"group.{name}", config.default, Source.DEFAULT)
+    return replace(foreign_entry(name, config, []), synonyms=[synonym], read_only=True)
 
 
 def subscription_entries(configs: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
@@ -131,12 +142,67 @@ def broker_entries(broker: Settings, reached_at: str = "") -> list[DescribeConfi
     found = []
     for option in sorted(broker_table().values(), key=lambda option: option.name):
         synonyms = broker_synonyms(option, broker)
-        value = text_of(option.default)
+        value = None if option.name in WITHOUT_DEFAULT else text_of(option.default)
         if option.name == "advertised.listeners" and not broker.given.advertised_listeners:
             synonyms, value = [], reached_at
         if option.name not in ONLY_WHEN_SET or any(one.source != Source.DEFAULT for one in synonyms):
             found.append(entry(option, synonyms, read_only=option.name not in dynamic_options(), value=value))
-    return found + [entry(option, broker_synonyms(option, broker), read_only=False) for option in broker.of_listeners()]
+    of_listeners = [entry(option, broker_synonyms(option, broker), read_only=False) for option in broker.of_listeners()]
+    listed = {each.name for each in found} | {each.name for each in of_listeners} | dynamic_options().keys()
+    return sorted(found + of_listeners + foreign_entries(broker, listed), key=lambda each: each.name)
+
+
+def foreign_entries(broker: Settings, listed: Set[str]) -> list[DescribeConfigsResourceResult]:
+    """What Kafka lists besides, and custom configs, whose values are not shown, since they may be secrets."""
+    known = {
+        name: foreign_entry(name, each, changed_layers(name, broker))
+        for name, each in OF_BROKERS.items()
+        if name not in listed
+    }
+    custom = (broker.own.keys() | broker.for_all.keys()) - listed - known.keys()
+    return [*known.values(), *(custom_entry(name, changed_layers(name, broker)) for name in custom)]
+
+
+def changed_layers(name: str, broker: Settings) -> list[DescribeConfigsSynonym]:
+    """Where a config was set, at run time or at the start."""
+    started_with = str(broker.given.node_id) if name == "broker.id" else broker.given.also_given.get(name)
+    layers = (
+        (broker.own.get(name), Source.CHANGED),
+        (broker.for_all.get(name), Source.CHANGED_FOR_ALL),
+        (started_with, Source.BROKER),
+    )
+    return [DescribeConfigsSynonym(name, value, source) for value, source in layers if value is not None]
+
+
+def foreign_entry(
+    name: str, config: ForeignConfig, layers: Sequence[DescribeConfigsSynonym]
+) -> DescribeConfigsResourceResult:
+    """A config that this broker does not act by."""
+    secret = config.kind == ConfigType.PASSWORD
+    default = [] if config.default is None else [DescribeConfigsSynonym(name, config.default, Source.DEFAULT)]
+    synonyms = [*layers, *default]
+    return DescribeConfigsResourceResult(
+        name=name,
+        value=None if secret or not synonyms else synonyms[0].value,
+        is_sensitive=secret,
+        read_only=not config.is_dynamic,
+        config_source=synonyms[0].source if synonyms else Source.DEFAULT,
+        synonyms=[replace(each, value=None) for each in synonyms] if secret else synonyms,
+        config_type=config.kind,
+        documentation="Listed for tools of Apache Kafka; it has no effect here.",
+    )
+
+
+def custom_entry(name: str, layers: Sequence[DescribeConfigsSynonym]) -> DescribeConfigsResourceResult:
+    """A config whose name is not known."""
+    return DescribeConfigsResourceResult(
+        name=name,
+        is_sensitive=True,
+        read_only=True,
+        config_source=layers[0].source,
+        synonyms=[replace(each, value=None) for each in layers],
+        config_type=0,
+    )
 
 
 def entries_for_all(broker: Settings) -> list[DescribeConfigsResourceResult]:
@@ -154,7 +220,7 @@ def broker_synonyms(option: Option, broker: Settings) -> list[DescribeConfigsSyn
         (broker.own.get(option.name), Source.CHANGED),
         (broker.for_all.get(option.name), Source.CHANGED_FOR_ALL),
         (given_text(option, broker.given), Source.BROKER),
-        (None if option.name in WITHOUT_DEFAULT else text_of(option.default), Source.DEFAULT),
+        (None if option.name in WITHOUT_DEFAULT | {"node.id"} else text_of(option.default), Source.DEFAULT),
     )
     return [DescribeConfigsSynonym(option.name, value, source) for value, source in layers if value is not None]
 
@@ -163,7 +229,10 @@ def given_text(option: Option, given: BrokerConfig) -> str | None:
     """What a broker was started with; None where that was not said."""
     if option.name in given.for_listeners:
         return text_of(given.for_listeners[option.name])
-    return text_of(getattr(given, option.field)) if option.field in given.given else None
+    if option.name == "node.id":
+        return text_of(given.node_id)  # without which Kafka does not start
+    is_alias = any(ALIASES[name].name == option.name for name in given.also_given if name in ALIASES)
+    return text_of(getattr(given, option.field)) if option.field in given.given and not is_alias else None
 
 
 def text_of(value: Any) -> str | None:

@@ -18,6 +18,7 @@ from ottla.broker.settings.listener_settings import checked, is_for_listener
 from ottla.config import convert, options_of, unknown
 from ottla.errors import ConfigError
 from ottla.properties import read_properties
+from ottla.settings_class import changed
 
 PREFIX = "OTTLA_"
 NOT_SETTINGS = {
@@ -48,6 +49,10 @@ class GivenSetting(NamedTuple):
     value: str
     place: str
     """Such as `server.properties, line 3`; empty for the command line."""
+    alias: str = ""
+    """The name under which it was given, if that is another one."""
+    text: str = ""
+    """Its value under that name."""
 
 
 class Gathered(NamedTuple):
@@ -64,18 +69,20 @@ def gather(pairs: Mapping[str, str], environment: Mapping[str, str], file: str |
     without_effect: list[str] = []
     warnings: list[str] = []
     chosen: dict[str, GivenSetting] = {}
+    unused: dict[str, str] = {}
     layers = (
         from_file(file) if file else (),
         from_environment(environment, warnings),
         [GivenSetting(name, value, "") for name, value in pairs.items()],
     )
     for layer in layers:
-        chosen |= settled(layer, without_effect)
+        chosen |= settled(layer, without_effect, unused)
     try:
         settings = {name: given.value for name, given in chosen.items()}
         if file is None and not ROLES & settings.keys():
             settings = BY_HAND | settings
-        config = read_config(settings)
+        aliases = {given.alias: given.text for given in chosen.values() if given.alias}
+        config = changed(read_config(settings), also_given=unused | aliases)
     except ConfigError as error:
         raise placed(error, chosen) from None
     in_cluster = config.joins or config.controls
@@ -113,8 +120,13 @@ def from_environment(environment: Mapping[str, str], warnings: list[str]) -> Ite
             warnings.append(f"{unknown('environment variable', variable, spelled)} (it is ignored)")
 
 
-def settled(layer: Iterable[GivenSetting], without_effect: list[str]) -> dict[str, GivenSetting]:
-    """The settings of one place under their own names, each checked; the last of two counts, as in Java."""
+def settled(
+    layer: Iterable[GivenSetting], without_effect: list[str], unused: dict[str, str]
+) -> dict[str, GivenSetting]:
+    """The settings of one place under their own names, each checked; the last of two counts, as in Java.
+
+    What has no effect is added to `without_effect`, and with its value to `unused`.
+    """
     ranks = list(ALIASES)
     found: dict[str, tuple[int, GivenSetting]] = {}
     for given in layer:
@@ -124,12 +136,14 @@ def settled(layer: Iterable[GivenSetting], without_effect: list[str]) -> dict[st
             raise ConfigError(f"{given.place}: {error}" if given.place else str(error)) from None
         if not name:
             without_effect.append(given.name)
+            unused[given.name] = given.value
             continue
         if name in FOR_A_CLUSTER:
             without_effect.append(name)
         rank = ranks.index(given.name) if given.name in ALIASES else len(ranks)
         if name not in found or rank >= found[name][0]:
-            found[name] = rank, GivenSetting(name, value, given.place)
+            alias = (given.name, given.value) if given.name in ALIASES else ("", "")
+            found[name] = rank, GivenSetting(name, value, given.place, *alias)
     return {name: given for name, (_, given) in found.items()}
 
 
