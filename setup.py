@@ -13,6 +13,7 @@ from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 PAIRS = (pxd.with_suffix(".py") for pxd in Path("src/ottla").rglob("*.pxd"))
 SOURCES = sorted(str(source) for source in PAIRS if source.exists())
@@ -28,6 +29,7 @@ SHARED = "ottla._cython"
 """What Cython would else write into each module (views of memory, functions): half of all there is to compile."""
 C_OPTIONS = {"unix": ["-g0", "-w", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"]}
 """By the kind of compiler. Python's own options ask for symbols for a debugger, and for warnings, of C that nobody wrote."""
+COMPILED = {".so", ".pyd"}
 LINK_OPTIONS = ["-s", "-Wl,--gc-sections"] if sys.platform == "linux" else []
 """What nothing calls, and the names of what is called, stay out: a seventh of a compiled module."""
 
@@ -54,6 +56,23 @@ class BuildWhereWeCan(build_ext):
             remove_compiled_forms()
             say(str(error).splitlines()[0] if str(error) else type(error).__name__)
             self.extensions = []  # nothing to copy, nothing to install
+
+
+class BuildWhatIsThere(build_py):
+    """Builds again into a folder that an earlier build has left, without the modules that have been deleted since."""
+
+    def run(self) -> None:
+        if not self.editable_mode:
+            remove_stale_files(Path(self.build_lib), Path("src"))
+        super().run()
+
+
+def remove_stale_files(built: Path, source: Path) -> None:
+    """Delete the built files that have no source any more. The source of a compiled module is the `.pxd` of its name."""
+    for file in built.rglob("*"):
+        name = f"{file.name.partition('.')[0]}.pxd" if file.suffix in COMPILED else file.name
+        if file.is_file() and not (source / file.relative_to(built).parent / name).exists():
+            file.unlink()
 
 
 def wanted() -> str:
@@ -96,4 +115,4 @@ def extensions() -> list[Any]:
 
 
 if __name__ == "__main__":  # the processes in which Cython works may read this file again
-    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildWhereWeCan})
+    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildWhereWeCan, "build_py": BuildWhatIsThere})

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 log = logging.getLogger(__name__)
+MOST_NAMES = 2
 
 
 def uncompiled_modules(package: Path | None = None) -> list[str]:
@@ -50,7 +51,14 @@ def warn_if_uncompiled() -> None:
     modules = uncompiled_modules()
     if modules:
         log.warning(
-            "running without compiled hot loops (%s): correct, but several times slower; "
-            "install a C compiler and reinstall Ottla to have them",
-            ", ".join(modules),
+            "running without compiled hot loops (%s): correct, but several times slower; install a C compiler and Python's headers, then "
+            "reinstall without pip's cached wheel: pip install --force-reinstall --no-deps --no-cache-dir ottla",
+            ", ".join(modules[:MOST_NAMES])
+            + (f" and {len(modules) - MOST_NAMES} more" if modules[MOST_NAMES:] else ""),
         )
+
+
+def warn_if_slow(module: ModuleType) -> None:
+    """Log the warning if a hot module that is loaded is not compiled; costs nothing if it is."""
+    if not runs_compiled(module):
+        warn_if_uncompiled()

@@ -163,6 +163,26 @@ def test_without_a_compiler_the_build_goes_on_and_says_so_once(tmp_path: Path) -
     assert "Traceback" not in result.stderr
 
 
+def test_a_second_build_has_no_modules_that_were_deleted_since_the_first(tmp_path: Path) -> None:
+    build(tmp_path, OTTLA_COMPILE="no")
+    package, built = tmp_path / "src" / "ottla", tmp_path / "build" / "lib" / "ottla"
+
+    def build_again() -> set[str]:
+        command = [sys.executable, "setup.py", "-q", "build", "--build-lib", "build/lib"]
+        subprocess.run(command, cwd=tmp_path, env=os.environ | {"OTTLA_COMPILE": "no"}, check=True, capture_output=True)
+        return {file.name for file in built.iterdir()}
+
+    assert {"__init__.py", "one.py", "two.py"} <= build_again()
+    for name in ("one", "two"):  # as an earlier build with a compiler has left them
+        (built / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}").touch()
+    (package / "two.py").unlink()
+    (package / "two.pxd").unlink()
+    assert {name for name in build_again() if name.startswith("two")} == set()
+    assert f"one{sysconfig.get_config_var('EXT_SUFFIX')}" in build_again()
+    (package / "one.pxd").unlink()
+    assert {name for name in build_again() if name.startswith("one")} == {"one.py"}
+
+
 @pytest.mark.house
 def test_without_a_compiler_no_older_compiled_form_is_left(tmp_path: Path) -> None:
     older = tmp_path / "src" / "ottla" / f"one{sysconfig.get_config_var('EXT_SUFFIX')}"

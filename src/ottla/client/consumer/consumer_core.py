@@ -22,7 +22,9 @@ from ottla.client.metrics.registry import Registry
 from ottla.client.metrics.statistics import Statistics
 from ottla.client.steps import Steps
 from ottla.clock import SystemClock
+from ottla.compiled import warn_if_slow
 from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaTimeoutError
+from ottla.records import decoder
 
 CLOSE_SECONDS = 30.0
 """How long `close` may take unless it is told."""
@@ -35,6 +37,7 @@ class ConsumerCore:
     """The parts of one consumer."""
 
     def __init__(self, config: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> None:
+        warn_if_slow(decoder)
         self.config = read_consumer_settings(config, keywords)
         self.client_id = self.config.client_id or consumer_client_id(
             self.config.group_id, self.config.group_instance_id

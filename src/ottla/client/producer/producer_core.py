@@ -40,8 +40,10 @@ from ottla.client.producer.transactions.transaction_machine import SEND_OFFSETS,
 from ottla.client.producer.unheard import Refused
 from ottla.client.steps import Steps
 from ottla.clock import SystemClock
+from ottla.compiled import warn_if_slow
 from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, error_for, topic_asked
 from ottla.model import FOREVER, TopicPartition
+from ottla.records import builder
 
 LOG = logging.getLogger(__name__)
 EXHAUSTED = "buffer-exhausted"
@@ -53,6 +55,7 @@ class ProducerCore:
     def __init__(
         self, config: Mapping[str, Any] | None, keywords: Mapping[str, Any], make_sender: type[Sender]
     ) -> None:
+        warn_if_slow(builder)
         self.config = read_producer_settings(config, keywords)
         self.client_id = self.config.client_id or next_client_id("producer")
         self.max_block = self.config.max_block_ms / 1000
