@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer
 from ottla.broker.figures import of_controller
-from ottla.broker.metrics_page import MetricsPage
+from ottla.broker.metrics_page import WORKERS, MetricsPage
 from ottla.broker.requests import latencies
 from ottla.errors import ConfigError
 from ottla.free_ports import free_port
@@ -214,3 +216,26 @@ def test_without_the_setting_nothing_is_counted() -> None:
     with Broker() as broker:
         assert broker.server is not None
         assert broker.server.handler.counts is None
+
+
+def test_silent_connections_to_the_page_take_no_thread_and_keep_nobody_from_it(broker: Broker, address: str) -> None:
+    host, _, port = address.rpartition(":")
+    threads = threading.active_count()
+    with ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection((host, int(port)), 30)) for _ in range(200)]
+        for each in silent[::2]:
+            each.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
+        assert metrics(address)
+        assert threading.active_count() <= threads + WORKERS
+        silent[0].settimeout(30)
+        assert silent[0].recv(1) == b"", "the oldest made room for others"
+
+
+def test_what_is_no_request_for_the_page_is_refused_in_words(broker: Broker, address: str) -> None:
+    host, _, port = address.rpartition(":")
+    for said, status in ((b"POST /metrics HTTP/1.1\r\n\r\n", b"405"), (b"hello\r\n\r\n", b"400")):
+        with socket.create_connection((host, int(port)), 30) as client:
+            client.sendall(said)
+            with client.makefile("rb") as stream:
+                answer = stream.read()
+        assert answer.startswith(b"HTTP/1.1 " + status)

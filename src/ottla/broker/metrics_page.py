@@ -1,17 +1,21 @@
-"""`/metrics` for Prometheus, `/healthz` and `/readyz` for whoever starts and watches brokers, over HTTP in a thread of their own.
+"""`/metrics` for Prometheus, `/healthz` and `/readyz` for whoever starts and watches brokers, over HTTP.
 
     GET /metrics ──► figures, taken in the broker's loop ──► prometheus-client's text, and that of what clients pushed
     GET /healthz     200 as long as the loop answers
     GET /readyz      200 once clients are served; 503 before, and where the loop does not answer
 
-Needs the extra `metrics`. Nothing here is on a request's way.
+One thread waits for all connections, and two make the answers: a connection that sends nothing takes neither. The request must come
+within some seconds, and of too many connections the oldest is closed. Needs the extra `metrics`. Nothing here is on a request's way.
 """
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.broker.figures import COUNTER, Figure, Histogram
@@ -28,6 +32,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LOOP_SECONDS = 5.0
 """How long the loop may take to answer before it counts as stuck."""
+REQUEST_SECONDS = 10.0
+"""How long a connection may take to send its request, and again to take the answer."""
+MOST_CONNECTIONS = 64
+MOST_HEAD_BYTES = 16 * 1024
+WORKERS = 2
+"""Threads that make answers; each may wait for the loop."""
 TEXT = "text/plain; charset=utf-8"
 
 
@@ -49,10 +59,15 @@ class MetricsPage:
         self._registry.register(self)
         for own in (ProcessCollector, PlatformCollector):
             own(registry=self._registry)
-        self._server = listening(listen, self)
-        host, port = self._server.server_address[:2]
+        self._socket = listening(listen)
+        host, port = self._socket.getsockname()[:2]
         self.port = int(port)
         self.address = reached_from_here(str(host), int(port))
+        self._workers = ThreadPoolExecutor(WORKERS, "ottla-metrics-answer")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._listening: asyncio.Task[asyncio.Server]
+        self._connections: dict[asyncio.Task[None], None] = {}
+        """The tasks of open connections, the oldest first."""
 
     def show(
         self,
@@ -62,14 +77,70 @@ class MetricsPage:
     ) -> None:
         """Begin to answer; `figures` and `pushed` are called in the loop."""
         self._call_soon, self._figures, self._pushed = call_soon, figures, pushed
-        self._thread = threading.Thread(target=self._server.serve_forever, name="ottla-metrics", daemon=True)
+        self._loop = asyncio.new_event_loop()
+        self._listening = self._loop.create_task(self._listen())
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ottla-metrics", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        if self._thread is not None:
-            self._server.shutdown()
+        loop = self._loop
+        if loop is not None and self._thread is not None:
+            asyncio.run_coroutine_threadsafe(self._end(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
             self._thread.join()
-        self._server.server_close()
+            loop.close()
+        self._workers.shutdown()
+        self._socket.close()
+
+    async def _listen(self) -> asyncio.Server:
+        return await asyncio.start_server(self._serve, sock=self._socket, limit=MOST_HEAD_BYTES)
+
+    async def _end(self) -> None:
+        (await self._listening).close()
+        tasks = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request of a connection, and close it."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections[task] = None
+        if len(self._connections) > MOST_CONNECTIONS:
+            oldest = next(iter(self._connections))
+            del self._connections[oldest]
+            oldest.cancel()
+        try:
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), REQUEST_SECONDS)
+            loop = asyncio.get_running_loop()
+            writer.write(await loop.run_in_executor(self._workers, self._respond, head))
+            await asyncio.wait_for(writer.drain(), REQUEST_SECONDS)
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # there is nobody to answer, or nothing to be answered
+        except asyncio.CancelledError:
+            pass  # others need its place, or the page is closed
+        finally:
+            self._connections.pop(task, None)
+            writer.close()
+
+    def _respond(self, head: bytes) -> bytes:
+        """The response to the head of a request, as bytes."""
+        method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
+        target, _, version = rest.rpartition(" ")
+        if not version.startswith("HTTP/"):
+            status, kind, body = 400, TEXT, b"this is no HTTP request\n"
+        elif method != "GET":
+            status, kind, body = 405, TEXT, b"only GET is answered\n"
+        else:
+            status, kind, body = self.answer(target.partition("?")[0])
+        lines = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+            f"Content-Type: {kind}",
+            f"Content-Length: {len(body)}",
+            "Connection: close",
+        )
+        return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
     def collect(self) -> Iterator[Metric]:
         """As prometheus-client asks for it."""
@@ -121,25 +192,10 @@ def family(figure: Figure | Histogram) -> Metric:
     return found  # type: ignore[no-any-return]
 
 
-def listening(listen: str, page: MetricsPage) -> ThreadingHTTPServer:
-    """A server of the page; ConfigError where it cannot listen there."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, kind, body = page.answer(self.path.partition("?")[0])
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *arguments: Any) -> None:
-            """Nobody wants a line for each look."""
-
+def listening(listen: str) -> socket.socket:
+    """A socket that listens there; ConfigError where it cannot."""
     host, port = parse_address("metrics.listen", listen, listen)
     try:
-        server = ThreadingHTTPServer((host, port), Handler)
+        return socket.create_server((host, port))
     except OSError as error:
         raise ConfigError(cannot_listen(error, host, port, "metrics.listen")) from None
-    server.daemon_threads = True
-    return server
