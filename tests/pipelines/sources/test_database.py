@@ -224,9 +224,9 @@ def test_values_of_every_type_are_what_they_were(sql: Sql, asked: Asked) -> None
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("alter table orders add column gift text", "table orders gained the column 'gift'; run the pipeline again"),
+        ("alter table orders add column gift text", "table orders gained the column 'gift'; the next attempt goes on"),
         ("alter table orders rename column item to thing", "table orders gained the column 'thing'"),
-        ("alter table orders drop column item", "table orders lost the column 'item'; run the pipeline again"),
+        ("alter table orders drop column item", "table orders lost the column 'item'; the next attempt goes on"),
         ("drop table orders", "unknown table 'orders'"),
     ],
 )

@@ -231,7 +231,7 @@ def test_a_table_that_is_not_what_it_was_stops_and_goes_on_when_it_is_run_again(
     reader = asked.reader(model)
     asked.all(reader)
     sql.run("insert into t values (1, 'a')", f"alter table t {change}", "insert into t (id) values (2)")
-    with pytest.raises(DatabaseError, match=f"table t {what}; run the pipeline again"):
+    with pytest.raises(DatabaseError, match=f"table t {what}; the next attempt goes on where it was"):
         asked.next(reader)
     asked.stop()
     assert [row["id"] for row in asked.all(asked.reader(model))] == [1, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -241,3 +242,32 @@ def test_a_row_that_a_table_refuses_is_a_dead_letter_and_the_others_are_written(
     cause = letters[b'{"id": 2, "item": "b\\u0000c"}']["__connect.errors.exception.message"]
     assert cause is not None
     assert cause.startswith(b"column 'item' has the character NUL: database ")
+
+
+@pytest.mark.parametrize("kind", ["database", "postgres-cdc"])
+def test_a_column_that_is_added_under_a_running_manager_is_read_by_the_next_attempt(
+    folder: Folder, topics: Topics, sql: Sql, kind: str
+) -> None:
+    sql.run("create table orders (id integer primary key, item text)", "insert into orders values (1, 'a')")
+    name = topics.create("orders")
+    source = table(sql, "orders", incrementing="id")
+    if kind == "postgres-cdc":
+        source = {"type": kind, "url": sql.url, "table": "orders", "envelope": False, "slot.name": f"s_{sql.name}"}
+    manager = folder.manager(once=False, p={"source": source, "sink": topic(name)})
+    running = threading.Thread(target=manager.run)
+    running.start()
+
+    def come() -> list[Any]:
+        return [json.loads(record.value) for record in committed(topics.servers, name)]
+
+    try:
+        eventually(lambda: len(come()) == 1, timeout=60)
+        sql.run("alter table orders add gift text", "insert into orders values (2, 'b', 'yes')")
+        eventually(lambda: len(come()) == 2, timeout=60)
+    finally:
+        manager.stop()
+        running.join()
+    assert come() == [{"id": 1, "item": "a"}, {"id": 2, "item": "b", "gift": "yes"}]
+    assert any("gained the column 'gift'" in str(told.facts.get("reason")) for told in folder.told)
+    if kind == "postgres-cdc":
+        sql.run(f"select pg_drop_replication_slot('s_{sql.name}')")

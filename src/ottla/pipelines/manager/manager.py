@@ -67,7 +67,7 @@ class Manager:
         except BaseException:
             give_back(self.homes)
             raise
-        self.runners = [Runner(one, self.homes[one.read.name], once, tell) for one in built]
+        self.runners = [Runner(one, self.homes[one.read.name], once, tell, self._built_again) for one in built]
 
     def run(self) -> bool:
         """Until all are over or `stop` is called; whether none has failed."""
@@ -169,6 +169,12 @@ class Manager:
                 runner.home.give_back()
             raise
         runner.go_on(built[0], self._clock())
+
+    def _built_again(self, built: Built) -> Built:
+        """The pipeline as it was read, with the columns that its tables have now."""
+        (found,) = build_all([built.read], self._spark, self.homes)
+        check_checkpoints([found], self.homes)
+        return found
 
     def _waits(self, number: int) -> bool:
         """Whether one that is to run once is to wait for those before it."""

@@ -24,10 +24,13 @@ from ottla.pipelines.manager.news import News, Report
 from ottla.pipelines.manager.outgrown import outgrown
 from ottla.pipelines.manager.progress import OBSERVED
 from ottla.pipelines.manager.reasons import reason_of
+from ottla.pipelines.place import PipelineFileError
 from ottla.pipelines.sinks import Sink
 from ottla.pipelines.sinks.database import DatabaseSink
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources import Source
+from ottla.pipelines.sources.database import DatabaseSource
+from ottla.pipelines.sources.postgres_cdc import PostgresCdcSource
 from ottla.pipelines.sources.topic import TopicBase
 from ottla.pipelines.surroundings import SERVERS, How
 
@@ -50,8 +53,17 @@ class Told(NamedTuple):
 class Runner:
     """Starts the queries of a pipeline, looks after them, and starts them again."""
 
-    def __init__(self, built: Built, home: Home, once: bool, tell: Callable[[Told], None]) -> None:
+    def __init__(
+        self,
+        built: Built,
+        home: Home,
+        once: bool,
+        tell: Callable[[Told], None],
+        rebuild: Callable[[Built], Built] | None = None,
+    ) -> None:
+        """`rebuild` builds a pipeline again, with the columns that its source has by then."""
         self.built, self.home = built, home
+        self._rebuild = rebuild
         self.name = built.read.name
         self.life = Life(once)
         self.facts = Facts(self.name, *ends_of(built))
@@ -82,7 +94,11 @@ class Runner:
         self.told("starting", source=self.facts.source, sink=self.facts.sink)
         try:
             self._ensure_home()
+            if self.life.failures and self._rebuild is not None and has_columns_of_elsewhere(self.built):
+                self.built = self._rebuild(self.built)
             self._queries = [self._start_main(), *self._start_bad()]
+        except PipelineFileError as error:  # the database may be away, or the table be mended
+            self._failed(error, now)
         except ConfigError as error:
             self.refuse(self._hidden(error))
         except (PySparkException, Py4JJavaError) as error:  # not all that Java says has a class of Spark's
@@ -225,6 +241,12 @@ class Runner:
 
     def _hidden(self, error: BaseException) -> str:
         return self.built.read.secrets.hidden(reason_of(error))
+
+
+def has_columns_of_elsewhere(built: Built) -> bool:
+    """True if a table outside says which columns there are, so that they may be others after a failure."""
+    model = built.read.model
+    return any(isinstance(one, DatabaseSource | PostgresCdcSource) for one in (model.source, *model.inputs.values()))
 
 
 def reports(query: StreamingQuery, last: str | None) -> list[Report]:

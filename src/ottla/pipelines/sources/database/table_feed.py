@@ -190,6 +190,6 @@ class TableFeed:
             changes = [one for one in changes if not one.startswith("gained")]
         if changes:
             raise DatabaseError(
-                f"table {polled.table.name} {changes[0]}; run the pipeline again, which goes on where it was with the columns that "
+                f"table {polled.table.name} {changes[0]}; the next attempt goes on where it was with the columns that "
                 "are there, or name those that it is to read under columns"
             )

@@ -253,7 +253,7 @@ class ChangeFeed:
         """DatabaseError where the columns are not those that the rows have."""
         for change in differences(self.captured.table, now.table):
             raise DatabaseError(
-                f"table {now.table.name} {change}; run the pipeline again, which goes on where it was with the columns that are there"
+                f"table {now.table.name} {change}; the next attempt goes on where it was with the columns that are there"
             )
 
 
