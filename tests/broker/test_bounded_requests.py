@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -48,6 +50,17 @@ def test_a_pattern_of_transactional_ids_that_would_go_back_for_ever_is_answered_
     asking.start()
     asking.join(60)
     assert answers == [[], ["a" * 30 + "!"]]
+
+
+def test_a_pattern_with_many_states_at_a_time_is_refused_before_it_takes_long(house: House) -> None:
+    for number in range(3):
+        name = "".join(random.Random(number).choices("ab", k=20_000))
+        assert not house.ask(Asked(InitProducerIdRequest(name, 5000), 4), "admin").error_code
+    request = ListTransactionsRequest(transactional_id_pattern=".*a.{900}.*b.{900}")
+    begin = time.thread_time()
+    answer = house.ask(Asked(request, 2), "admin")
+    assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert time.thread_time() - begin < 20  # without a bound it takes minutes
 
 
 def test_topics_with_more_than_ten_thousand_partitions_together_are_refused(house: House) -> None:

@@ -6,6 +6,7 @@ references and nothing that looks around, as in RE2, and `re`, which goes back a
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from ottla.coordination.regular_syntax import (
@@ -21,6 +22,8 @@ from ottla.coordination.regular_syntax import (
 
 MOST_STATES = 5_000
 """An expression that needs more is refused; a choice among 200 names needs fewer."""
+MOST_VISITS = 1_000_000
+"""States that may be visited for all names of one request, about half a second; what most expressions need is remembered."""
 MOST_STEPS = 20_000
 """How many steps are remembered, each from some states by some character."""
 START, WORD, OTHER = "start", "word", "other"
@@ -32,6 +35,10 @@ States = frozenset[int]
 State = Chars | Edge | tuple[int, ...]
 
 
+class TooMuchWork(SyntaxFault):
+    """An expression with so many states at a time that matching takes too long."""
+
+
 class RegularExpression:
     """An expression as a machine of states; SyntaxFault where it cannot be read."""
 
@@ -40,6 +47,11 @@ class RegularExpression:
         self._follow: list[int] = [MATCH]
         self._begin: States = frozenset({self._emit(Syntax(text).parse(), MATCH)})
         self._steps: dict[tuple[States, str, str], States] = {}
+        self._left: float = math.inf
+
+    def allow(self, visits: int) -> None:
+        """Bound the work from here on: `matches` raises TooMuchWork where it would visit more states."""
+        self._left = visits
 
     def matches(self, name: str) -> bool:
         """Whether it matches the whole name."""
@@ -57,6 +69,8 @@ class RegularExpression:
         if found is None:
             if len(self._steps) >= MOST_STEPS:
                 self._steps.clear()
+            if self._left < 0:
+                raise TooMuchWork("it takes too long to match: use fewer repetitions")
             found = self._steps[key] = self._worked_out(states, left, char)
         return found
 
@@ -79,6 +93,7 @@ class RegularExpression:
                 todo += [self._follow[number]] if holds(state.kind, left, char) else []
             elif char != END and state.holds(char):
                 reached.add(self._follow[number])
+        self._left -= len(seen)
         return frozenset(reached)
 
     def _add(self, state: State, follow: int) -> int:

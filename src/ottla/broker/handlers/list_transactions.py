@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.regular_expression import compiled
+from ottla.coordination.regular_expression import MOST_VISITS, TooMuchWork, compiled
 from ottla.coordination.regular_syntax import SyntaxFault
 from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction
@@ -27,6 +27,8 @@ def handle(node: BrokerNode, call: Call, request: ListTransactionsRequest) -> Li
         pattern = compiled(request.transactional_id_pattern) if request.transactional_id_pattern else None
     except SyntaxFault:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    if pattern is not None:
+        pattern.allow(MOST_VISITS)
     now_ms = node.clock.wall_ms()
     try:
         found = [
@@ -36,6 +38,8 @@ def handle(node: BrokerNode, call: Call, request: ListTransactionsRequest) -> Li
             and is_wanted(each, states, producer_ids, request.duration_filter, now_ms)
             and (pattern is None or pattern.matches(each.transactional_id))
         ]
+    except TooMuchWork:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)

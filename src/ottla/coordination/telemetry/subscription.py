@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ottla.coordination.regular_expression import RegularExpression, compiled
+from ottla.coordination.regular_expression import MOST_VISITS, RegularExpression, TooMuchWork, compiled
 from ottla.coordination.regular_syntax import SyntaxFault
 
 INTERVAL_MS, SHORTEST_MS, LONGEST_MS = 300_000, 100, 3_600_000
@@ -45,7 +45,7 @@ class Subscription(Struct, frozen=True):
 
     def matches(self, client: Client) -> bool:
         """Whether all of its patterns hold for the whole of what they are about."""
-        return all(each is not None and each.matches(getattr(client, name, "")) for name, each in self.match.items())
+        return all(each is not None and is_match(each, getattr(client, name, "")) for name, each in self.match.items())
 
 
 class Wanted(NamedTuple):
@@ -65,6 +65,15 @@ def wanted_of(subscriptions: Iterable[Subscription], client: Client) -> Wanted:
 
 def parts_of(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def is_match(expression: RegularExpression, text: str) -> bool:
+    """True if an expression matches a whole text; a text that takes too long, as only a made-up one does, is no match."""
+    expression.allow(MOST_VISITS)
+    try:
+        return expression.matches(text)
+    except TooMuchWork:
+        return False
 
 
 def pattern(expression: str) -> RegularExpression | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import warnings
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.regular_expression import RegularExpression, compiled
+from ottla.coordination.regular_expression import RegularExpression, TooMuchWork, compiled
 from ottla.coordination.regular_syntax import SyntaxFault
 
 MATCHES = [
@@ -68,3 +69,14 @@ def test_what_python_reads_too_is_matched_alike(regex: str, names: list[str]) ->
         return
     for name in names:
         assert ours.matches(name) == bool(theirs.fullmatch(name)), name
+
+
+def test_an_expression_that_takes_too_long_says_so_and_one_that_does_not_is_never_stopped() -> None:
+    name = "".join(random.Random(1).choices("ab", k=5_000))
+    greedy = RegularExpression(".*a.{900}b")
+    greedy.allow(100_000)
+    with pytest.raises(TooMuchWork, match="takes too long"):
+        greedy.matches(name)
+    plain = RegularExpression("flights-[a-z]+|(a|b)*")
+    plain.allow(1_000)
+    assert plain.matches(name)

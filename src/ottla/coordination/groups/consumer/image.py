@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
-from ottla.coordination.regular_expression import compiled
+from ottla.coordination.regular_expression import MOST_VISITS, TooMuchWork, compiled
 from ottla.digests import mark
 
 
@@ -27,7 +27,7 @@ class TopicImage(Struct, frozen=True, eq=False):
     topics: Mapping[str, TopicMetadata] = field(default_factory=dict)
     _names: dict[UUID, str] = field(default_factory=dict)
     _digests: dict[frozenset[str], int] = field(default_factory=dict)
-    _matches: dict[str, frozenset[str]] = field(default_factory=dict)
+    _matches: dict[str, frozenset[str] | TooMuchWork] = field(default_factory=dict)
     """What was worked out once, since every heartbeat asks for it again."""
 
     @classmethod
@@ -56,12 +56,21 @@ class TopicImage(Struct, frozen=True, eq=False):
         return found
 
     def matching(self, regex: str) -> frozenset[str]:
-        """The topics whose whole name a regular expression matches."""
+        """The topics whose whole name a regular expression matches; TooMuchWork where that takes too long to find out."""
         found = self._matches.get(regex)
         if found is None:
-            pattern = compiled(regex)
-            found = self._matches[regex] = frozenset(name for name in self.topics if pattern.matches(name))
+            found = self._matches[regex] = self._matched(regex)
+        if isinstance(found, TooMuchWork):
+            raise found
         return found
+
+    def _matched(self, regex: str) -> frozenset[str] | TooMuchWork:
+        pattern = compiled(regex)
+        pattern.allow(MOST_VISITS)
+        try:
+            return frozenset(name for name in self.topics if pattern.matches(name))
+        except TooMuchWork as fault:
+            return fault
 
 
 def digest_of(topics: Sequence[TopicMetadata]) -> int:

@@ -7,6 +7,9 @@ from ottla.coordination.groups.consumer.events import Sees
 from ottla.coordination.groups.consumer.group import Resolved
 from ottla.coordination.groups.consumer.member import ConsumerMember
 from ottla.coordination.groups.consumer.notes import EpochBegun
+from ottla.coordination.groups.consumer.refusal import Refused
+from ottla.coordination.regular_expression import TooMuchWork
+from ottla.errors import ErrorCode
 
 REFRESH_MS = 600_000
 """How soon a change of what a member may see counts for topics that were found before, as in Kafka."""
@@ -37,7 +40,13 @@ def resolve_regexes(draft: ConsumerDraft, regex: str, sees: Sees | None) -> bool
         before = draft.group.regexes.get(each)
         if before is not None and sees is not None and not is_due(draft, before):
             continue
-        topics = draft.image.matching(each)
+        try:
+            topics = draft.image.matching(each)
+        except TooMuchWork as fault:
+            if before is None:
+                text = f"subscribed topics `{each}`: {fault}"
+                raise Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, text) from None
+            continue  # another member's, which goes on with the topics that it matched before
         if sees is not None:
             topics = frozenset(filter(sees, topics))
         if before is None or before.topics != topics:
