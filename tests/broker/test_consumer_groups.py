@@ -52,14 +52,14 @@ def told(wire: Wire, group: str = "g", version: int = 1) -> DescribedGroup:
 def test_a_member_joins_stays_and_leaves_in_every_version(wire: Wire, version: int) -> None:
     wire.create("t", 3)
     joined = beat(wire, "a" if version else "", version=version)
-    assert (joined.error_code, joined.member_epoch, joined.heartbeat_interval_ms) == (0, 1, 500)
+    assert (joined.error_code, joined.member_epoch, joined.heartbeat_interval_ms) == (0, 2, 500)
     assert joined.member_id
     assert joined.assignment is not None
     assert [list(each.partitions) for each in joined.assignment.topic_partitions] == [[0, 1, 2]]
-    stayed = beat(wire, joined.member_id, 1, version)
-    assert (stayed.error_code, stayed.member_epoch, stayed.assignment) == (0, 1, None)
+    stayed = beat(wire, joined.member_id, 2, version)
+    assert (stayed.error_code, stayed.member_epoch, stayed.assignment) == (0, 2, None)
     assert beat(wire, joined.member_id, -1, version).member_epoch == -1
-    assert beat(wire, joined.member_id, 1, version).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert beat(wire, joined.member_id, 2, version).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 WRONG = {
@@ -91,15 +91,32 @@ def test_a_group_is_described_with_what_everybody_has_and_is_to_have(wire: Wire)
     beat(wire, "b", subscribed_topic_regex="t.*")
     group = told(wire)
     assert (group.error_code, group.group_state, group.assignor_name) == (0, "Reconciling", "uniform")
-    assert (group.group_epoch, group.assignment_epoch) == (2, 2)
+    assert (group.group_epoch, group.assignment_epoch) == (3, 3)
     first, second = group.members
-    assert (first.member_id, first.instance_id, first.rack_id, first.member_epoch) == ("a", "i", "r", 1)
+    assert (first.member_id, first.instance_id, first.rack_id, first.member_epoch) == ("a", "i", "r", 2)
     assert (first.client_id, first.client_host, first.member_type) == ("wire", "/127.0.0.1", 1)
     assert [(each.topic_name, list(each.partitions)) for each in first.assignment.topic_partitions] == [("t", [0, 1])]
     assert [(each.topic_name, list(each.partitions)) for each in first.target_assignment.topic_partitions] == [
         ("t", [0])
     ]
     assert (second.subscribed_topic_names, second.subscribed_topic_regex) == (["t"], "t.*")
+
+
+@pytest.mark.parametrize(("topics", "epochs"), [(["t"], [(2, 2), (3, 2), (4, 4)]), ([], [(1, 1), (2, 1), (2, 2)])])
+def test_the_epochs_of_a_group_are_those_of_kafka(wire: Wire, topics: list[str], epochs: list[tuple[int, int]]) -> None:
+    wire.create("t", 1)
+
+    def seen() -> tuple[int, int]:
+        group = told(wire)
+        return group.group_epoch, group.assignment_epoch
+
+    joined = beat(wire, subscribed_topic_names=topics)
+    first = seen()
+    beat(wire, epoch=-1)
+    left = seen()
+    beat(wire, subscribed_topic_names=topics)
+    assert [first, left, seen()] == epochs
+    assert joined.member_epoch == first[0]
 
 
 def test_each_kind_of_group_is_described_by_its_own_request(wire: Wire, broker: Broker) -> None:
@@ -133,8 +150,8 @@ def test_offsets_are_kept_for_members_in_their_epoch(wire: Wire) -> None:
         code: int = wire.ask(OffsetFetchRequest(groups=groups), 9).groups[0].error_code
         return code
 
-    assert [commit(1), commit(7), commit(1, 8)] == [0, ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNSUPPORTED_VERSION]
-    assert [fetch("a", 1), fetch("a", 7), fetch("b", 1), fetch(None, -1)] == [
+    assert [commit(2), commit(7), commit(2, 8)] == [0, ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNSUPPORTED_VERSION]
+    assert [fetch("a", 2), fetch("a", 7), fetch("b", 2), fetch(None, -1)] == [
         0,
         ErrorCode.STALE_MEMBER_EPOCH,
         ErrorCode.UNKNOWN_MEMBER_ID,
@@ -146,9 +163,9 @@ def test_offsets_are_kept_for_members_in_their_epoch(wire: Wire) -> None:
 def test_a_topic_that_is_made_and_grows_is_noticed_with_the_next_heartbeat(wire: Wire) -> None:
     assert beat(wire).assignment is not None
     wire.create("t", 1)
-    first = beat(wire, epoch=1)
-    assert (first.member_epoch, first.assignment is not None) == (2, True)
-    assert beat(wire, epoch=2).member_epoch == 2
+    first = beat(wire, epoch=2)
+    assert (first.member_epoch, first.assignment is not None) == (3, True)
+    assert beat(wire, epoch=3).member_epoch == 3
 
 
 def test_a_silent_member_is_removed_in_real_time() -> None:
@@ -168,7 +185,7 @@ def test_a_group_is_what_it_was_after_the_broker_was_killed(tmp_path: Path) -> N
         before = told(wire)
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         assert told(wire) == before
-        assert beat(wire, "a", 1, instance_id="i").error_code == 0
+        assert beat(wire, "a", 2, instance_id="i").error_code == 0
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ def test_a_broker_warns_if_a_directory_with_secrets_is_open_to_others(
     monkeypatch.setattr(server, "is_open_to_others", lambda path: mode_of(path) & 0o001 > 0)
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o755)
-    users = {} if add_scram is None else {"add_scram": add_scram}
+    users: dict[str, Any] = {} if add_scram is None else {"add_scram": add_scram}
     with caplog.at_level(logging.WARNING, "ottla.broker.server"):
         with Broker(tmp_path / "open", **users):
             pass

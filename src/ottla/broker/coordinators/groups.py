@@ -40,6 +40,9 @@ from ottla.storage.batches.damage import OutOfServiceError
 
 log = logging.getLogger(__name__)
 
+FIRST_EPOCH = 1
+"""Of a group of the newer protocol before its first subscription, as in Kafka: with it the group is in epoch 2."""
+
 CODING = Coding(encode_record, decode_record, Transactional(producer_of, within_transaction, TransactionEnded))
 LONG_BYTES = 4 * 1024 * 1024
 """A log from this size on is read in a thread: it takes longer than a loop may stand still."""
@@ -357,6 +360,7 @@ class Groups:
 def group_config(config: BrokerConfig) -> GroupConfig:
     """The part of the settings that is for groups."""
     return GroupConfig(
+        consumer_first_epoch=FIRST_EPOCH,
         initial_rebalance_delay=config.group_initial_rebalance_delay_ms / 1000,
         min_session_timeout_ms=config.group_min_session_timeout_ms,
         max_session_timeout_ms=config.group_max_session_timeout_ms,

@@ -17,6 +17,8 @@ class GroupConfig(Struct, frozen=True):
     """How long a member that nobody can reach yet may wait for its first join to end; Kafka's constant."""
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 5_000
+    consumer_first_epoch: int = 0
+    """The epoch of a new group before its first subscription, which begins the next one; Kafka's coordinator begins with 1."""
     consumer_max_size: int = 0x7FFF_FFFF
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration_policy: str = "bidirectional"

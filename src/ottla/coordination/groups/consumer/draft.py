@@ -109,7 +109,9 @@ class ConsumerDraft:
             self.write(kept.PartitionMetadataKey(group.group_id), None)
         # The digest is that of the topics as they are now: a later heartbeat that finds another one begins the next
         # epoch.
-        value = kept.GroupEpochValue(group.epoch + 1, self.image.digest(group.names))
+        has_subscription = bool(group.names or group.regexes)
+        before = max(group.epoch, self.config.consumer_first_epoch) if has_subscription else group.epoch
+        value = kept.GroupEpochValue(before + 1, self.image.digest(group.names))
         self.write(kept.GroupEpochKey(group.group_id), value)
 
     def set_target(self, member_id: str, target: MemberAssignment) -> None:
