@@ -277,7 +277,7 @@ def test_a_cut_is_a_warning_where_something_committed_goes(
             f"has leader epoch {EPOCH + 1}, the leader's is {EPOCH}",
         ),
         (Append(memoryview(placed(2, EPOCH - 1, b"x")), 3, 0), f"has leader epoch {EPOCH - 1}, after {EPOCH}"),
-        (Append(memoryview(b"no batch at all"), 3, 0), "without a whole batch"),
+        (Append(memoryview(b"no batch at all"), 3, 0), "without a complete batch"),
     ],
 )
 def test_a_leader_that_lies_takes_nothing_and_gives_nothing_and_is_asked_again_later(

@@ -19,7 +19,7 @@ from ottla.coordination.transactions.state import TransactionState
 from ottla.errors import ErrorCode
 from ottla.records.batch import parse_header
 from ottla.storage.log import Log
-from ottla.storage.log.appending import Appended
+from ottla.storage.log.append_path import Appended
 from ottla.storage.producers.producer_entry import Origin, ProducerEntry
 from ottla.storage.producers.producer_state import ProducerState
 

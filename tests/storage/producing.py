@@ -7,7 +7,7 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, encode_end_marker
 from ottla.storage.log import Log
-from ottla.storage.log.appending import Appended
+from ottla.storage.log.append_path import Appended
 from ottla.storage.producers.producer_entry import Origin
 from tests.storage.batches import NOW
 

@@ -55,15 +55,14 @@ def test_both_forms_make_the_same_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
 ) -> None:
     config = LogConfig(**settings)
-    form = plain("ottla.storage.log.appending")
+    form = plain("ottla.storage.log.append_path")
     assert not is_compiled(form)
     ours = open_log(tmp_path / "compiled" / "t-0", config)
     said = history(ours)
     theirs = open_log(tmp_path / "plain" / "t-0", config)
     with monkeypatch.context() as patch:
-        for name, module in (("checked", "validation.incoming"), ("is_full", "log.rolling")):
-            patch.setattr(form, name, getattr(plain(f"ottla.storage.{module}"), name))
-        patch.setattr(log_module, "append", form.append)
+        patch.setattr(form, "checked", plain("ottla.storage.validation.incoming").checked)
+        patch.setattr(log_module, "append_batches", form.append_batches)
         told = history(theirs)
     assert told == said
     assert len([each for each in said if isinstance(each, str)]) >= 9, "some are refused"

@@ -102,7 +102,7 @@ def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
         end = append(log, b"a") + 1
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
-        with pytest.raises(KafkaError, match="cannot begin a new segment"):
+        with pytest.raises(KafkaError, match="cannot create a new segment"):
             append(log, b"a")
     assert (log.end_offset, len(log.segments)) == (end, 1)
     assert append(log, b"a") == end

@@ -101,7 +101,7 @@ def test_what_is_larger_than_a_segment_should_be_is_taken_as_the_leader_took_it(
         (placed(1, 3, b"x"), "the batch has offset 1, expected 2 or more"),
         (placed(2, 2, b"x"), "the batch at offset 2 has leader epoch 2, after 3"),
         (placed(2, 5, b"x"), "the batch at offset 2 has leader epoch 5, the leader's is 4"),
-        (placed(2, 3, b"x")[:20], "20 bytes without a whole batch"),
+        (placed(2, 3, b"x")[:20], "20 bytes without a complete batch"),
         (placed(2, 3, b"x") + placed(2, 3, b"y"), "the batch has offset 2, expected 3 or more"),
     ],
 )

@@ -10,7 +10,7 @@ from ottla.model import TimestampType
 from ottla.records.batch import iter_headers, parse_header, verify
 from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.log import Log
-from ottla.storage.log.appending import Appended
+from ottla.storage.log.append_path import Appended
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log, sized
 

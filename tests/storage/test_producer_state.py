@@ -8,7 +8,7 @@ import pytest
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.storage.log import Log
-from ottla.storage.log.appending import Appended
+from ottla.storage.log.append_path import Appended
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import MAX_SEQUENCE
 from tests.storage.batches import NOW, open_log

@@ -12,7 +12,6 @@ from ottla.errors import KafkaError
 from ottla.model import INT64_MAX
 from ottla.network.send_queue import whole_piece
 from ottla.storage.log import Log
-from ottla.storage.log.last_append import last_append
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments import segment as segment_module
 from tests.storage.batches import NOW, append, batch, open_log
@@ -40,7 +39,7 @@ def check_last_append(log: Log) -> None:
     """What is found at once is what both kinds of readers find, with nothing aborted in it; outside of the log it is nothing."""
     for offset in range(-1, log.end_offset + 2):
         for most in (-1, 10, 70, 150, 10_000):
-            found = last_append(log, offset, most)
+            found = log.read_last_append(offset, most)
             if found is not None:
                 assert log.last_stable_offset == log.end_offset
                 assert log.read(offset, most) == found
@@ -48,7 +47,7 @@ def check_last_append(log: Log) -> None:
 
 
 def has_last_append(log: Log, offset: int) -> bool:
-    return last_append(log, offset, 10_000) is not None
+    return log.read_last_append(offset, 10_000) is not None
 
 
 def test_reads_find_what_a_search_finds_after_appends_rolls_and_truncations(tmp_path: Path) -> None:
@@ -105,8 +104,8 @@ def test_the_last_append_is_found_at_once_while_it_is_all_that_there_is(tmp_path
     assert not has_last_append(log, first), "there is more by now"
     assert has_last_append(log, second)
     size = len(batch(b"c"))
-    assert last_append(log, second, size - 1) is None, "there is no room for it"
-    assert last_append(log, second, size) is not None
+    assert log.read_last_append(second, size - 1) is None, "there is no room for it"
+    assert log.read_last_append(second, size) is not None
     log.advance_start(log.end_offset)
     assert not has_last_append(log, second), "it was deleted"
     log.close()

@@ -336,7 +336,7 @@ def test_a_new_beginning_that_failed_at_any_step_is_one_when_it_is_tried_again(t
         assert log.high_watermark <= log.end_offset
         log.truncate_fully_and_start_at(1000, now_ms=NOW)
         assert (log.start_offset, log.end_offset, log.high_watermark, log.bases) == (1000, 1000, 1000, [1000])
-        assert (log.size_bytes, producers_of(log)[1], log.epochs.entries, log.unreplicated) == (0, {}, [], {})
+        assert (log.size_bytes, producers_of(log)[1], log.epochs.entries, log._ended_above_watermark) == (0, {}, [], {})
         assert not log.producers.entries
         if over:
             return

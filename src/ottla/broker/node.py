@@ -57,7 +57,7 @@ from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopic
 from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
-from ottla.storage.log.appending import Appended
+from ottla.storage.log.append_path import Appended
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
 from ottla.storage.state_log.voter import Voter

@@ -4,7 +4,7 @@ cimport cython
 cimport ottla.broker.plain_native as plain_bytes
 cimport ottla.records.native as raw
 from ottla.records.native cimport Source, Target
-from ottla.storage.log.log_end cimport LogEnd
+from ottla.storage.log.append_path cimport LogEnd
 
 cdef int FETCH_KEY, FIRST_VERSION, IDS_SINCE, LAST_VERSION, READ_COMMITTED, STATE_SINCE
 cdef Py_ssize_t ANSWER_BYTES, FIXED_BYTES, PARTITION_BYTES

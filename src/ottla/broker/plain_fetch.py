@@ -28,7 +28,6 @@ from ottla.protocol.codec import uuid_of
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest
 from ottla.protocol.schema import Message
 from ottla.records import raw
-from ottla.storage.log.last_append import last_append
 
 FETCH_KEY = 1
 FIRST_VERSION, LAST_VERSION = 12, 18
@@ -296,7 +295,7 @@ class PlainFetch:
         if offset != end and (left > 0 or not self.size):
             limit = max(0, min(want.limit, left))
             if end == log.end_offset:
-                want.records = last_append(log, offset, limit)
+                want.records = log.read_last_append(offset, limit)
             if want.records is None and self.committed:
                 want.records, aborted = log.read_committed(offset, limit, min_one=not self.size)
                 if aborted:

@@ -4,8 +4,8 @@ cimport cython
 cimport ottla.broker.plain_native as plain_bytes
 cimport ottla.records.native as raw
 from ottla.records.native cimport Source, Target
-from ottla.storage.log.appending cimport append
-from ottla.storage.log.log_end cimport LogEnd
+from ottla.storage.log.append_path cimport append_batches
+from ottla.storage.log.append_path cimport LogEnd
 
 cdef int ACKS_ALL, CODEC_MASK, FIRST_VERSION, IDS_SINCE, LAST_CODEC, LAST_VERSION, TRANSACTIONAL
 cdef Py_ssize_t FIXED_BYTES, FLAGS_AT, HEADER_BYTES, PARTITION_BYTES, PREFIX_BYTES

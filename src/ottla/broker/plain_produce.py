@@ -26,7 +26,7 @@ from ottla.protocol.messages.produce import ProduceRequest
 from ottla.records import raw
 from ottla.records.batch import CODEC_MASK, HEADER_BYTES, PREFIX_BYTES, TRANSACTIONAL
 from ottla.records.compression import Codec
-from ottla.storage.log.appending import Appended, append
+from ottla.storage.log.append_path import Appended, append_batches
 from ottla.storage.producers.producer_entry import Origin
 
 CLIENT = Origin.CLIENT
@@ -209,7 +209,7 @@ def append_to(node: BrokerNode, partition: Partition, records: memoryview, now_m
     if node.refused_sequences:
         ensure_in_sequence(node, partition, records)
     try:
-        appended = append(log, records, partition.leader_epoch, now_ms, CLIENT, 0)
+        appended = append_batches(log, records, partition.leader_epoch, now_ms, CLIENT, 0)
     except KafkaError as error:
         node.note_failure(partition, error)
         raise

@@ -32,7 +32,7 @@ from ottla.protocol.messages.produce import (
 )
 from ottla.records.batch import CODEC_MASK, FLAGS_POSITION, HEADER_BYTES, LENGTH_FIELD, PREFIX_BYTES, TRANSACTIONAL
 from ottla.records.compression import Codec
-from ottla.storage.log.appending import Appended
+from ottla.storage.log.append_path import Appended
 
 if TYPE_CHECKING:
     from ottla.broker.coordinators.elsewhere import Verdicts

@@ -137,7 +137,7 @@ class Relocation:
         except OSError as error:
             raise storage_error(f"{name} cannot be put into {self.home.path}", error) from error
         log.producers, log.producers_in_doubt = source.producers, source.producers_in_doubt
-        log.unreplicated = dict(source.unreplicated)
+        log.copy_transaction_ends(source)
         return log
 
     def _logs(self) -> tuple[Log, Log]:

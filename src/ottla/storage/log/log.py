@@ -1,9 +1,31 @@
-"""The log of one partition: segments in a folder, one writer, any number of readers.
+"""The log of one partition: segments in a directory, one writer, any number of readers (Kafka's UnifiedLog).
 
     append ──► [ segment │ segment │ active segment ] ──► read
                 └ start_offset                   end_offset ┘
 
-Every call may block on the disk. All belong to one thread, but for `flush`, and `read` with `READER_LOCK` held.
+    log start ≤ last stable offset ≤ high watermark ≤ log end
+
+Every call may block on the disk. All calls belong to one thread, except `flush`, and `read` with `READER_LOCK` held.
+
+**Appending.** A leader appends checked and stamped batches (`append_path`). A follower appends the leader's batches unchanged, so that both
+logs are equal up to the point where they diverge. A follower decides nothing, because the leader has decided it, and trusts nothing: a
+batch with a wrong CRC, an offset or an epoch that decreases, or an epoch after the leader's own is rejected before a byte is
+written. Offsets may be missing, because the leader has compacted them away. The leader's log may start inside a batch, where
+records were deleted; an empty replica then starts with the whole batch. Each batch is completely in the log or not at all.
+
+**Truncation** (KIP-101, KIP-279). A follower removes what its leader does not have. A kill between any two steps leaves a log that opens to a
+prefix of it, without a hole and without the end of another history. Therefore the order is: checkpoints are lowered first, because a
+start trusts everything below the recovery point; then files are deleted from the end, and the directory is flushed; then the
+segment that holds the offset is truncated and flushed. Only then may other batches be appended in the place of the removed ones.
+Indexes, producers and open transactions are derived from the remaining batches and the snapshot below them; a snapshot above would
+bring removed state back. A follower whose leader's log starts after its own end keeps nothing and starts there.
+
+**High watermark.** A log without other replicas is committed when it is appended, so that the high watermark follows the end. Otherwise the
+leader or the follower moves it, never back and never beyond the end; only a truncation lowers it. A transaction is stable when its marker is
+committed, not when the marker is written: until then the marker may be truncated, and the transaction may end differently. So
+transactions that ended at or above the high watermark hold back `read_committed` as open ones do.
+
+What a crash may lose, and the order of flushing, is in `durability`; damage in `log_damage`; a start in `recovery.log_loader`.
 """
 
 from __future__ import annotations
@@ -12,39 +34,68 @@ import errno
 import logging
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, KafkaError
 from ottla.model import INT64_MAX, Buffer, FileSlice, OffsetAndTimestamp
+from ottla.records.batch import BatchHeader, iter_headers, verify
+from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.batches.damage import Damage, DamagedLogError, folder_in_place
+from ottla.storage.batches.sound_walk import Found
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.leader_epochs import LeaderEpochs
-from ottla.storage.log import high_watermark
-from ottla.storage.log.appending import Appended, append
+from ottla.storage.log.append_path import (
+    Appended,
+    LogEnd,
+    append_batches,
+    check_place,
+    roll_back_append,
+    segment_for,
+)
 from ottla.storage.log.durability import Durability
-from ottla.storage.log.following import append_as_is
 from ottla.storage.log.log_damage import fallen_short, note_gap, note_missing, outlook, unsure_end
-from ottla.storage.log.log_end import LogEnd
-from ottla.storage.log.truncation import start_anew, truncate_to
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producers.producer_entry import Origin
+from ottla.storage.producers.producer_entry import NONE, Origin
 from ottla.storage.producers.producer_snapshot import snapshot_offsets, snapshot_path
 from ottla.storage.producers.producer_state import AbortedTransaction, first_unsure
 from ottla.storage.producers.snapshot_keeper import SnapshotKeeper
 from ottla.storage.recovery.epoch_check import true_epochs
 from ottla.storage.recovery.log_loader import LogLoader, Recovery, recover_from
-from ottla.storage.recovery.producer_recovery import ProducerRecovery, begin_recovery, recover_producers
-from ottla.storage.recovery.transaction_check import aborted_transactions
+from ottla.storage.recovery.lost_offsets import drop_lost
+from ottla.storage.recovery.producer_recovery import (
+    ProducerRecovery,
+    begin_recovery,
+    open_transactions_at,
+    recover_producers,
+)
+from ottla.storage.recovery.transaction_check import aborted_transactions, ensure_true
 from ottla.storage.segments.beginning import lost_beginning, note_deleted
 from ottla.storage.segments.log_folder import find_segments, remove_folder
+from ottla.storage.segments.reader_lock import READER_LOCK
 from ottla.storage.segments.retention import deletable
 from ottla.storage.segments.segment import Segment
+from ottla.storage.segments.segment_end import Savepoint
 from ottla.storage.segments.segment_list import SegmentList
+from ottla.storage.segments.succession import note_nothing
 
 LOG = logging.getLogger(__name__)
+EARLIEST_TIMESTAMP = -0x8000_0000_0000_0000
+"""Earlier than any record; markers do not say how old a segment is."""
+REFETCH_HINT = "nothing of it was kept, and it is fetched again"
+
+
+class FetchedBatch(NamedTuple):
+    """A leader's batch that was checked and can be written."""
+
+    view: memoryview
+    header: BatchHeader
+    marker: EndMarker | None
+    """The end of a transaction, if the batch is a marker."""
 
 
 class Log(LogEnd):
@@ -59,25 +110,30 @@ class Log(LogEnd):
         self._list = segments
         self.bases = segments.bases
         """Base offsets of the segments."""
-        self.unreplicated: dict[int, int] = {}
-        """First offsets of transactions that have ended above the high watermark, and the offsets of their markers."""
+        self._ended_above_watermark: dict[int, int] = {}
+        # First offsets of transactions that ended at or above the high watermark, with the offsets of their markers.
         self.recovery: Recovery | None = None
-        """What was cut off when the log was opened after a crash."""
+        """What was truncated when the log was opened after a crash."""
         self.torn_at: int | None = None
-        """The first offset that a crash left damaged with whole batches behind it, until the log is cut there. The recovery point waits there."""
+        """The first offset that a crash left damaged with whole batches after it, until the log is truncated there.
+
+        The recovery point stays below it.
+        """
         self.fallen_short: Damage | None = None
-        """What a crash has taken from its end, as far as that can be seen, until it has followed somebody who has all."""
+        """What a crash has removed from the end, as far as it is visible, until the log has followed a complete replica."""
         self.lost: Damage | None = None
-        """The offsets before the first segment, if they are gone and nobody deleted them."""
+        """The offsets before the first segment, if their files are gone and were not deleted by the broker."""
         self._snapshots = SnapshotKeeper(directory)
         self.cleaning = False
-        """Whether compaction is at work on the segments' files."""
+        """True while compaction uses the segments' files."""
         self._durability = Durability(self._list, self.epochs)
         self.before_cut: Callable[[int], None] = lambda offset: None
-        """Told the new end before the log is cut; what was written down elsewhere must not speak of more."""
+        """Called with the new end before a truncation, so that checkpoints elsewhere are lowered first."""
 
     def __repr__(self) -> str:
         return f"Log({self.directory}, offsets {self.start_offset} to {self.end_offset})"
+
+    # --- Opening, flushing and closing ---------------------------------------------------------------------------
 
     @classmethod
     def open(
@@ -92,12 +148,12 @@ class Log(LogEnd):
         committed: int | None = None,
         noted_start: int | None = None,
     ) -> Log:
-        """Open the log in `directory`, which is made if it is not there.
+        """Open the log in `directory`, which is created if it does not exist.
 
-        Unless the last shutdown was `clean`, all batches from `recovery_point` on are checked and a torn tail is
-        cut off (`log.recovery` tells). `start_offset` is where records begin that were not deleted, `committed` the high
-        watermark that was written down of a log of which other brokers have copies. `noted_start` is where it is sure to have begun
-        once: offsets from there on that are in no file were not deleted, and readers are told so.
+        Unless the last shutdown was `clean`, all batches from `recovery_point` on are checked, and a torn end is truncated
+        (`log.recovery` describes it). `start_offset` is the checkpointed start of the records that were not deleted, `committed` the checkpointed
+        high watermark of a log with other replicas. `noted_start` is an offset at which the log is known to have started once:
+        offsets from there on without a file were not deleted, and readers get an error for them.
         """
         log = cls(directory, config)
         log.active_since_ms = now_ms
@@ -105,7 +161,7 @@ class Log(LogEnd):
             if not directory.is_dir():
                 directory.mkdir(parents=True, exist_ok=True)
             log.replicated = committed is not None
-            log._find(start_offset or 0)
+            log._find_segments(start_offset or 0)
             found = log._resume(recovery_point, now_ms) if clean else log._recover(recovery_point, now_ms)
             log.producers, log._snapshots.latest = found.state, found.latest
         except IsADirectoryError as error:
@@ -114,32 +170,109 @@ class Log(LogEnd):
             raise storage_error(f"cannot open the log in {directory}", error) from error
         active = log.segments[-1]
         active.own_position, active.own_offset = active.size, log.end_offset
-        log.start_offset = min(max(log._begin(noted_start), start_offset or 0), log.end_offset)
+        log.start_offset = min(max(log._find_start(noted_start), start_offset or 0), log.end_offset)
         log.fallen_short = fallen_short(log, committed or 0)
-        high_watermark.resume(log, committed)
+        log._resume_high_watermark(committed)
         log.size_bytes = log._list.size_bytes
         log.release()
         if log.recovery is not None:
             LOG.warning("%s", log.recovery)
         return log
 
+    def _find_segments(self, start_offset: int) -> None:
+        found = find_segments(self.directory)
+        for base_offset, status in found.items():
+            self._list.add(Segment(self.directory, base_offset, status.st_size, self.config.index_interval_bytes))
+        if not found:
+            self._create_segment(start_offset)
+        if len(found) > 1:
+            note_missing(self._list, found, outlook(self))
+
+    def _find_start(self, noted: int | None) -> int:
+        """Return the start of the log: the first segment's base offset, or an offset before it if files are gone."""
+        self.lost = lost_beginning(self.directory, noted, self.bases[0])
+        if self.lost is None:
+            return self.bases[0]
+        LOG.error("%s; %s", self.lost, outlook(self))
+        return self.lost.offset
+
+    def _resume(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
+        """Continue after a clean shutdown: only the end of the last segment is checked."""
+        loader = LogLoader(recovery_point, True, self.epochs, copied=self.replicated)
+        self.end_offset, _ = loader.load_segment(self.segments[-1], last=True)
+        if self.replicated and recovery_point < self.end_offset:  # torn earlier, and it has not followed a leader since
+            return self._recover(recovery_point, now_ms)
+        self._durability.forced_to = self.end_offset
+        return recover_producers(self.directory, self.segments, self.end_offset, now_ms)
+
+    def _recover(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
+        """Check the segments that may not be complete on the disk."""
+        unsure = self._list.number_of(recovery_point)
+        self.epochs.load(all_is_read=recovery_point <= self.bases[0])
+        found = begin_recovery(self.directory, self.segments, unsure, recovery_point, now_ms)
+        loader = LogLoader(recovery_point, False, self.epochs, found, copied=self.replicated)
+        self.end_offset, self.recovery = recover_from(self._list, unsure, loader)
+        self.torn_at = loader.torn_at
+        self.epochs.truncate_from(self.end_offset)
+        self._durability.forced_to = min(recovery_point, self.end_offset)
+        self._durability.entries_changed = True
+        return found
+
     @property
-    def last_stable_offset(self) -> int:
-        """What readers of committed records may see: everything before the first transaction that is open."""
-        if self.replicated:
-            return high_watermark.stable_offset(self)
-        first = self.producers.first_unstable_offset
-        return self.end_offset if first is None else max(first, self.start_offset)
+    def awaits_flush(self) -> bool:
+        """True if a full segment is not known to be on the disk."""
+        return self._durability.forced_to < self.bases[-1]
 
-    def advance_high_watermark(self, offset: int) -> bool:
-        """Note that all below `offset` is committed, as far as it is here; whether that is news."""
-        return high_watermark.advance(self, offset)
+    @property
+    def recovery_point(self) -> int:
+        """Everything below this offset is known to be complete on the disk."""
+        point = self._durability.forced_to
+        return point if self.torn_at is None else min(point, self.torn_at)
 
-    def replicate(self, replicated: bool) -> None:
-        """Note whether other brokers have copies from now on. Without any, all that is here is committed."""
-        self.replicated = replicated
-        if not replicated:
-            self.high_watermark, self.unreplicated = self.end_offset, {}
+    @property
+    def unforced(self) -> bool:
+        """True if `close` would have to flush anything."""
+        return self._durability.unforced
+
+    def flush(self, *, sync: bool = True) -> None:
+        """Flush everything appended so far to the disk, including indexes and directory entries.
+
+        Without `sync` it is only written, and the caller syncs the whole file system before it relies on it.
+        """
+        try:
+            self._durability.flush(self.end_offset, sync=sync)
+        except OSError as error:
+            if not self.closed:  # by a deletion in the meantime
+                raise storage_error(f"cannot flush the log in {self.directory}", error) from error
+
+    def release(self) -> None:
+        """Close the files until they are used again."""
+        for segment in self.segments:
+            segment.release()
+
+    def close(self, *, sync: bool = True) -> None:
+        """Write what a clean shutdown needs and close the files; may be called twice. `sync` is that of `flush`."""
+        if self.closed:
+            return
+        try:
+            self.segments[-1].complete()
+            self._snapshots.write_last(self.end_offset, self.producers, self.size_bytes)
+        except OSError as error:
+            raise storage_error(f"cannot close the log in {self.directory}", error) from error
+        self.flush(sync=sync)
+        self.closed = True
+        self.release()
+
+    def delete(self, unique: uuid.UUID | None = None) -> None:
+        """Delete the log and its directory, so that no crash brings it back."""
+        self.closed = True
+        try:
+            remove_folder(self.directory, unique or uuid.uuid4())
+        except OSError as error:
+            raise storage_error(f"cannot delete {self.directory}", error) from error
+        self.release()
+
+    # --- Appending -----------------------------------------------------------------------------------------------
 
     def append(
         self,
@@ -150,25 +283,106 @@ class Log(LogEnd):
         origin: Origin = Origin.CLIENT,
         transaction_version: int = 0,
     ) -> Appended:
-        """Append the batches in `data`, which get their offsets and are stamped in place if it is writable.
+        """Append the batches in `data`, which get their offsets and are stamped in place if the buffer is writable.
 
-        What a producer sends a second time is answered with where it is. Nothing is written when anything is refused:
-        CorruptRecordError for damaged bytes, KafkaError for what this log does not take (MESSAGE_TOO_LARGE,
-        OUT_OF_ORDER_SEQUENCE_NUMBER, …) or the disk does not (KAFKA_STORAGE_ERROR).
+        Batches that a producer sends again are answered with the position of the first copy. Nothing is written if anything is
+        rejected: CorruptRecordError for damaged bytes, KafkaError for what the log does not accept (MESSAGE_TOO_LARGE,
+        OUT_OF_ORDER_SEQUENCE_NUMBER, …) or what the disk does not take (KAFKA_STORAGE_ERROR).
         """
-        return append(self, data, leader_epoch, now_ms, origin, transaction_version)
+        return append_batches(self, data, leader_epoch, now_ms, origin, transaction_version)
 
     def append_as_is(self, data: Buffer, *, leader_epoch: int, now_ms: int) -> int:
-        """Append a leader's batches as a follower does, with their offsets, epochs and times; the log's end after that.
+        """Append a leader's batches with their offsets, epochs and timestamps; return the log's end after that.
 
-        CorruptRecordError, before anything is written, where they cannot be what comes next, also as they are of a later epoch
-        than `leader_epoch`, the leader's; KafkaError(KAFKA_STORAGE_ERROR) where the disk does not take them.
+        CorruptRecordError is raised, before anything is written, if they cannot be the next batches, also if they are of an epoch
+        after `leader_epoch`, the leader's; KafkaError(KAFKA_STORAGE_ERROR) if the disk does not take them. A batch at the end
+        of `data` that is incomplete is ignored.
         """
-        return append_as_is(self, data, leader_epoch, now_ms)
+        if self.closed:
+            raise IllegalStateError(f"the log in {self.directory} is closed")
+        check_place(self, now_ms)
+        batches = list(self._checked_batches(memoryview(data), leader_epoch))
+        if batches and batches[0].header.base_offset < self.end_offset:
+            self.truncate_fully_and_start_at(batches[0].header.base_offset, now_ms=now_ms)
+        for batch in batches:
+            self._append_fetched(batch, now_ms)
+        return self.end_offset
+
+    def _checked_batches(self, view: memoryview, leader_epoch: int) -> Iterator[FetchedBatch]:
+        expected, latest, position = self.end_offset, self.epochs.latest(), 0
+        for position, header in iter_headers(view):
+            try:
+                verify(view, position, header)
+            except CorruptRecordError as error:
+                raise CorruptRecordError(
+                    f"{self.directory.name}: the leader sent a damaged batch at offset {header.base_offset}: {error}; {REFETCH_HINT}"
+                ) from None
+            is_inside = header.base_offset < self.end_offset < header.next_offset
+            if not position and not self.size_bytes and is_inside:
+                expected = header.base_offset  # the leader's log starts inside this batch
+            self._check_continues(header, expected, latest, leader_epoch)
+            expected, latest = header.next_offset, max(latest, header.leader_epoch)
+            marker = decode_end_marker(view, position, header) if header.is_control else None
+            yield FetchedBatch(view[position : position + header.size_bytes], header, marker)
+            position += header.size_bytes
+        if view and not position:
+            raise CorruptRecordError(
+                f"{self.directory.name}: the leader sent {len(view)} bytes without a complete batch; {REFETCH_HINT}"
+            )
+
+    def _check_continues(self, header: BatchHeader, expected: int, latest: int, leader_epoch: int) -> None:
+        """Raise CorruptRecordError if a batch does not follow the log's end."""
+        if header.base_offset < expected:
+            fault = f"the batch has offset {header.base_offset}, expected {expected} or more"
+        elif header.leader_epoch < latest:
+            fault = f"the batch at offset {header.base_offset} has leader epoch {header.leader_epoch}, after {latest}"
+        elif header.leader_epoch > leader_epoch:
+            fault = f"the batch at offset {header.base_offset} has leader epoch {header.leader_epoch}, the leader's is {leader_epoch}"
+        else:
+            return
+        raise CorruptRecordError(
+            f"{self.directory.name}: the leader sent batches that do not continue this replica: {fault}; {REFETCH_HINT}"
+        )
+
+    def _append_fetched(self, batch: FetchedBatch, now_ms: int) -> None:
+        view, header, marker = batch
+        latest = EARLIEST_TIMESTAMP if header.is_control else header.max_timestamp
+        segment = segment_for(self, header.size_bytes, latest, header.base_offset, header.last_offset, now_ms)
+        before = self._prepare_fetched(segment, now_ms, has_marker=marker is not None)
+        try:
+            segment.write(view)
+            segment.note(header)
+            segment.changed = True
+            self.epochs.assign(header.leader_epoch, header.base_offset)
+            if header.producer_id >= 0:
+                if marker is not None and self.replicated:
+                    self.record_transaction_end(header)
+                aborted = self.producers.add(header, marker, now_ms)
+                if aborted is not None:
+                    segment.transactions.append(aborted)
+        except BaseException:
+            roll_back_append(self, segment, before, now_ms)
+            raise
+        self.end_offset = header.next_offset
+        if not self.replicated:
+            self.high_watermark = self.end_offset
+        self.size_bytes += header.size_bytes
+
+    def _prepare_fetched(self, segment: Segment, now_ms: int, *, has_marker: bool) -> Savepoint:
+        """Read everything that the append will change; return the state to which a failed append is rolled back."""
+        try:
+            if self.producers_in_doubt:
+                self.restore_producers(now_ms)
+            self.epochs.load()
+            if has_marker:
+                ensure_true(self.directory, self.segments, len(self.segments) - 1, now_ms)
+            return segment.savepoint()
+        except OSError as error:
+            raise storage_error(f"cannot read the indexes of {segment.path}", error) from error
 
     @property
     def in_place(self) -> bool:
-        """Whether the file that is written to is still the one that others find."""
+        """True if the file that is written to is still the one in the directory."""
         try:
             segment = self.segments[-1]
             file = segment.file  # held
@@ -176,13 +390,74 @@ class Log(LogEnd):
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True  # A sick disk is another matter.
+            return True  # a failing disk is reported elsewhere
+
+    # --- The high watermark and transactions ---------------------------------------------------------------------
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The exclusive end for `read_committed`: everything before the first transaction that is open or not yet stable."""
+        first = self.producers.first_unstable_offset
+        if not self.replicated:
+            return self.end_offset if first is None else max(first, self.start_offset)
+        watermark = self.high_watermark
+        unstable = min(self._ended_above_watermark, default=watermark)
+        return max(min(watermark, unstable, watermark if first is None else first), self.start_offset)
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        """Record that everything below `offset` is committed, as far as the log has it. Return True if that is new."""
+        offset = self._clamp(offset)
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        if self._ended_above_watermark:
+            self._ended_above_watermark = {
+                first: marker for first, marker in self._ended_above_watermark.items() if marker >= offset
+            }
+        return True
+
+    def replicate(self, replicated: bool) -> None:
+        """Set whether other brokers have replicas from now on. Without any, everything in the log is committed."""
+        self.replicated = replicated
+        if not replicated:
+            self.high_watermark, self._ended_above_watermark = self.end_offset, {}
+
+    def record_transaction_end(self, header: BatchHeader) -> None:
+        """Before a marker is applied: the transaction that it ends is not stable until the marker is committed."""
+        entry = self.producers.entries.get(header.producer_id)
+        if entry is not None and entry.transaction_start != NONE:
+            self._ended_above_watermark[entry.transaction_start] = header.base_offset
+
+    def lower_high_watermark(self, end_offset: int) -> None:
+        """After a truncation: transactions whose markers were removed are open again."""
+        self.high_watermark = min(self.high_watermark, end_offset)
+        self._ended_above_watermark = {
+            first: marker for first, marker in self._ended_above_watermark.items() if marker < end_offset
+        }
+
+    def copy_transaction_ends(self, source: Log) -> None:
+        """Take over from another copy of this log which transactions are not stable yet."""
+        self._ended_above_watermark = dict(source._ended_above_watermark)
+
+    def _resume_high_watermark(self, checkpoint: int | None) -> None:
+        """Set the high watermark after opening: the checkpoint, or the end of a log without other replicas."""
+        self.high_watermark = self.end_offset if checkpoint is None else self._clamp(checkpoint)
+        if self.high_watermark < self.end_offset:
+            still_open = set(self.producers.open)
+            opened = open_transactions_at(self.directory, self.segments, self.high_watermark)
+            # Their markers are above the high watermark; the last possible offset stands for each.
+            self._ended_above_watermark = {first: self.end_offset - 1 for first in opened if first not in still_open}
+
+    def _clamp(self, offset: int) -> int:
+        return min(max(offset, self.start_offset), self.end_offset)
+
+    # --- Reading -------------------------------------------------------------------------------------------------
 
     def read(self, offset: int, max_bytes: int, *, min_one: bool = True, up_to: int | None = None) -> FileSlice | None:
-        """Whole batches of one segment, from the one that holds `offset`; None at `up_to`, or at the end of the log.
+        """Return whole batches of one segment, from the one that holds `offset`; None at `up_to` or at the end of the log.
 
-        Consumers read up to the high watermark. They are at most `max_bytes`, but with `min_one` the first comes whole however large it is; without, None
-        says that it did not fit. Raises KafkaError(OFFSET_OUT_OF_RANGE) outside the log.
+        Consumers read up to the high watermark. The batches have at most `max_bytes`, but with `min_one` the first is returned
+        whole whatever its size; without it, None means that it did not fit. KafkaError(OFFSET_OUT_OF_RANGE) is raised outside the log.
         """
         found = self._slice(offset, max_bytes, min_one, self.end_offset if up_to is None else up_to)
         return None if found is None else found[0]
@@ -190,8 +465,33 @@ class Log(LogEnd):
     def read_committed(
         self, offset: int, max_bytes: int, *, min_one: bool = True
     ) -> tuple[FileSlice | None, list[AbortedTransaction]]:
-        """The same up to the last stable offset, and which transactions in there were aborted."""
+        """Read up to the last stable offset; return the batches and the aborted transactions among them."""
         return self._read_committed(offset, max_bytes, min_one, self.last_stable_offset)
+
+    def read_last_append(self, offset: int, max_bytes: int) -> FileSlice | None:
+        """Return the batches from `offset` to the log's end from memory, if they are the last append.
+
+        None if they may be anything else, if a transaction may have been aborted among them, or if anything is wrong with the
+        log: `read` and `read_committed` handle these cases.
+        """
+        segment = self.segments[-1]
+        size = len(segment.tail)
+        if (
+            offset != segment.tail_offset
+            or not size
+            or size > max_bytes
+            or segment.tail_position + size != segment.size
+        ):
+            return None
+        transactions = segment.transactions
+        if offset < segment.own_offset or offset < self.start_offset or not transactions.believed:
+            return None
+        if not transactions.loaded or transactions.rows:
+            return None
+        try:
+            return FileSlice(segment.file, segment.tail_position, size, segment.tail)
+        except OSError:
+            return None
 
     def _read_committed(
         self, offset: int, max_bytes: int, min_one: bool, up_to: int
@@ -216,7 +516,7 @@ class Log(LogEnd):
         return before
 
     def _slice(self, offset: int, max_bytes: int, min_one: bool, up_to: int) -> tuple[FileSlice, int] | None:
-        """What is read, and the number of its segment."""
+        """Return a piece of a segment, and the number of the segment."""
         if not self.start_offset <= offset <= self.end_offset:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -236,48 +536,47 @@ class Log(LogEnd):
                 return self._list.slice(offset, max_bytes, min_one=min_one, end=end)
 
     def aborted(self, number: int, offset: int, upper: int) -> list[AbortedTransaction]:
-        """The aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
+        """Return the aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
         return aborted_transactions(self.directory, self.segments, number, offset, upper)
 
     def offset_for_timestamp(self, timestamp: int) -> OffsetAndTimestamp | None:
-        """The first record, by offset, that is not earlier than `timestamp` (ms)."""
+        """Return the first record, by offset, with a timestamp of at least `timestamp` (ms)."""
         return self._list.offset_for_timestamp(timestamp, self.start_offset)
 
     def max_timestamp(self) -> OffsetAndTimestamp | None:
-        """The first record with the largest timestamp of the log; None where the log is empty."""
+        """Return the first record with the largest timestamp; None if the log is empty."""
         return self._list.max_timestamp()
 
-    @property
-    def awaits_flush(self) -> bool:
-        """Whether a full segment is not known to be on the disk."""
-        return self._durability.forced_to < self.bases[-1]
+    # --- Segments: rolling, retention, compaction ----------------------------------------------------------------
 
-    @property
-    def recovery_point(self) -> int:
-        """Everything below this offset is known to be on the disk, and whole."""
-        point = self._durability.forced_to
-        return point if self.torn_at is None else min(point, self.torn_at)
-
-    @property
-    def unforced(self) -> bool:
-        """Whether there is anything that `close` would have to force to the disk."""
-        return self._durability.unforced
-
-    def flush(self, *, sync: bool = True) -> None:
-        """Force everything appended so far to the disk, indexes and folder entries included.
-
-        Without `sync` it is only written, and the caller forces the whole file system before he relies on it.
-        """
+    def roll(self, now_ms: int) -> None:
+        """Start a new segment at the log's end, unless the active one is empty."""
         try:
-            self._durability.flush(self.end_offset, sync=sync)
+            if self.segments[-1].size:
+                self.begin_segment(now_ms)
         except OSError as error:
-            if not self.closed:  # by a deletion meanwhile
-                raise storage_error(f"cannot flush the log in {self.directory}", error) from error
+            raise storage_error(f"cannot create a new segment in {self.directory}", error) from error
+
+    def begin_segment(self, now_ms: int, base_offset: int = 0) -> None:
+        """Close the active segment and create the next one at the log's end, or at a later offset if the offsets between are compacted away.
+
+        OSError is raised if the disk does not take it.
+        """
+        self.segments[-1].seal()
+        ended, self.end_offset = self.end_offset, max(self.end_offset, base_offset)
+        self._snapshots.write(self.end_offset, self.producers)
+        self._create_segment(self.end_offset)
+        note_gap(self.segments[-2], ended)
+        self.active_since_ms = now_ms
+
+    def _create_segment(self, base_offset: int) -> None:
+        self._list.add(Segment.create(self.directory, base_offset, self.config.index_interval_bytes))
+        self._durability.entries_changed = True
 
     def retain(self, now_ms: int) -> list[Segment]:
-        """Delete the segments that retention or the log's start no longer keep; they are returned.
+        """Delete the segments that neither retention nor the log's start keep, and return them.
 
-        None while a cleaning is under way: it reads the same files.
+        Nothing is deleted during a compaction, which reads the same files.
         """
         if self.cleaning:
             return []
@@ -292,11 +591,13 @@ class Log(LogEnd):
             )
             deleted = self.segments[:count]
             if count == len(self.segments):
-                self._roll_before_all_goes(now_ms)
+                self._roll_before_deleting_all(now_ms)
             if deleted:
                 note_deleted(self.directory, self.bases[count])
             for segment in deleted:
-                segment.path.unlink(missing_ok=True)  # As long as that fails the log has it, and tries again.
+                segment.path.unlink(
+                    missing_ok=True
+                )  # if that fails the segment stays in the log, and it is tried again
                 self._remove_first()
                 segment.delete()
                 snapshot_path(self.directory, segment.base_offset).unlink(missing_ok=True)
@@ -306,177 +607,176 @@ class Log(LogEnd):
             raise storage_error(f"cannot delete old segments in {self.directory}", error) from error
         return deleted
 
+    def _roll_before_deleting_all(self, now_ms: int) -> None:
+        """Create the segment that stays. A full disk must not prevent the deletion that frees space."""
+        try:
+            self.begin_segment(now_ms)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self._create_segment(self.end_offset)
+            self.active_since_ms = now_ms
+
+    def _remove_first(self) -> None:
+        self.size_bytes -= self._list.remove_first().size
+        self.start_offset = max(self.start_offset, self.bases[0])
+
     def replace(self, bases: Sequence[int], segment: Segment) -> None:
-        """Read a compacted `segment` instead of those with these base offsets, neighbours that are not active."""
+        """Use a compacted `segment` instead of the segments with these base offsets, which are adjacent and not active."""
         replaced = self._list.replace(bases, segment)
         self.size_bytes += segment.size - sum(one.size for one in replaced)
         for one in replaced:
             one.retire()
 
     def advance_start(self, offset: int) -> None:
-        """Let the log begin at `offset`; the segments before it go with the next `retain`."""
+        """Let the log start at `offset`; the segments before it are deleted by the next `retain`."""
         if not 0 <= offset <= self.high_watermark:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE, f"cannot delete up to offset {offset}: the log ends at {self.end_offset}"
             )
         self.start_offset = max(self.start_offset, offset)
 
-    def roll(self, now_ms: int) -> None:
-        """Begin a new segment at the log's end, unless the present one is empty."""
-        try:
-            if self.segments[-1].size:
-                self.begin_segment(now_ms)
-        except OSError as error:
-            raise storage_error(f"cannot begin a new segment in {self.directory}", error) from error
+    # --- Truncation ----------------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int, *, now_ms: int) -> int:
-        """Drop everything from `offset` on and return the new end; a batch that holds the offset is dropped whole.
+        """Remove everything from `offset` on and return the new end; a batch that holds the offset is removed whole.
 
-        KafkaError(KAFKA_STORAGE_ERROR) where the disk refuses, or compaction is at work there.
+        KafkaError(KAFKA_STORAGE_ERROR) is raised if the disk fails, or if compaction is using the segments.
         """
-        return truncate_to(self, offset, now_ms)
+        if offset >= self.end_offset and not self.producers_in_doubt:  # in doubt after a truncation that failed halfway
+            self.epochs.truncate_from(self.end_offset)  # an epoch may have started without a batch
+            return self.end_offset
+        if offset < self.bases[0]:
+            self.truncate_fully_and_start_at(offset, now_ms=now_ms)
+            return offset
+        # Where a segment would be left empty the one before becomes active, as if the other had never been created.
+        segment = self.segments[max(bisect_left(self.bases, offset) - 1, 0)]
+        self._check_not_cleaning(segment)
+        try:
+            position, end = truncation_point(segment, offset)
+            self.before_cut(end)
+            self._durability.lower(end)
+            note_nothing(self.directory, segment.base_offset)
+            self._drop_segments_after(segment.base_offset)
+            segment.truncate(position, end)
+            self._settle_truncation(end, now_ms)
+        except OSError as error:
+            raise storage_error(f"cannot truncate the log in {self.directory} at offset {offset}", error) from error
+        return end
 
     def truncate_torn(self, *, now_ms: int) -> int:
-        """Give up, before a leader is followed, what no leader has: all from where a crash tore it, and an epoch without a batch."""
+        """Before a leader is followed, remove what no leader has: everything from where a crash tore the log, and an epoch without a batch."""
         return self.truncate_to(self.end_offset if self.torn_at is None else self.torn_at, now_ms=now_ms)
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
-        """Drop everything and go on at `offset`."""
-        start_anew(self, offset, now_ms)
+        """Remove everything and continue at `offset`."""
+        self._check_not_cleaning(self.segments[0])
+        try:
+            note_deleted(self.directory, max(offset, self.bases[0]))
+            self.before_cut(0)
+            self._durability.lower(0)
+            self._delete_snapshots()
+            self._drop_segments_after(-1)
+            self._start_at(offset)
+            self._settle_truncation(offset, now_ms)
+            self.epochs.flush(offset)  # no batch is left from which a start could find that those in the file are gone
+        except OSError as error:
+            self.closed = self.closed or not self.segments
+            raise storage_error(f"cannot restart the log in {self.directory} at offset {offset}", error) from error
 
-    def lower_recovery_point(self, offset: int) -> None:
-        """Before files are cut: what lies from `offset` on is not to be believed any more."""
-        self._durability.lower(offset)
+    def _check_not_cleaning(self, segment: Segment) -> None:
+        """Raise KafkaError if compaction uses files that would be removed: it ends soon, and the truncation is tried again."""
+        if self.cleaning and segment is not self.segments[-1]:
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"{self.directory.name} is being compacted and can be truncated at offset {segment.base_offset} only after that: try again",
+            )
 
-    def forget_snapshots(self) -> None:
-        """Keep nothing that was written down of producers."""
-        self._snapshots.go_back(0)
-        for offset in snapshot_offsets(self.directory):
-            snapshot_path(self.directory, offset).unlink(missing_ok=True)
+    def _drop_segments_after(self, offset: int) -> None:
+        """Delete the segments with a base offset above `offset`, the last first, so that the rest is a prefix at any time."""
+        is_dropped = (
+            self.producers_in_doubt
+        )  # by a truncation that failed halfway, which the directory may not have on the disk
+        while self.segments and self.segments[-1].base_offset > offset:
+            segment = self.segments[-1]
+            segment.retire()
+            try:
+                segment.delete()
+            finally:
+                if not segment.path.exists():
+                    with READER_LOCK:
+                        self._forget_last_segment()
+                    is_dropped = True
+        if is_dropped:
+            sync_path(self.directory)
 
-    def restore_producers(self, now_ms: int) -> None:
-        """Find in the log what its producers are at; what was written down of a later end goes."""
-        self._snapshots.go_back(self.end_offset)
-        if self._durability.entries_changed:
-            sync_path(self.directory)  # What a cut has dropped must not come back behind what is appended from now on.
-        found = recover_producers(self.directory, self.segments, self.end_offset, now_ms)
-        self.producers, self._snapshots.latest = found.state, found.latest
-        self.producers_in_doubt = False
-
-    def drop_last(self) -> None:
-        """Know no more of the last segment, whose file is gone: the log ends where it began, whether what else is to be cut can be or not."""
-        (gone,) = self._list.remove_from(len(self.segments) - 1)
-        self.end_offset = min(self.end_offset, gone.base_offset)
-        self.size_bytes -= gone.size
-        high_watermark.forget_from(self, self.end_offset)
+    def _forget_last_segment(self) -> None:
+        """Remove the last segment, whose file is deleted: the log ends at its base offset, whether the rest of the truncation succeeds or not."""
+        (deleted,) = self._list.remove_from(len(self.segments) - 1)
+        self.end_offset = min(self.end_offset, deleted.base_offset)
+        self.size_bytes -= deleted.size
+        self.lower_high_watermark(self.end_offset)
         self.producers_in_doubt = self._durability.entries_changed = True
         if self.segments:
             self.segments[-1].below = INT64_MAX
         self.epochs.truncate_from(self.end_offset)
 
-    def begin_at(self, offset: int) -> None:
-        """Have a first segment, where there is none any more."""
+    def _start_at(self, offset: int) -> None:
+        """Create the first segment of a log that has none."""
         self.epochs.truncate_from(0)
-        self._create(offset)
+        self._create_segment(offset)
         self.start_offset = self.end_offset = self.high_watermark = self._durability.forced_to = offset
         self.torn_at = self.lost = None
 
+    def _settle_truncation(self, end: int, now_ms: int) -> None:
+        """Derive everything that follows from the batches from those that are left."""
+        self.end_offset = end
+        if self.torn_at is not None and end <= self.torn_at:
+            self.torn_at = None
+        self.start_offset = min(self.start_offset, end)
+        self.active_since_ms = now_ms
+        self.size_bytes = sum(segment.size for segment in self.segments)
+        self.lower_high_watermark(end)
+        drop_lost(self.directory, end)
+        self.epochs.truncate_from(end)
+        try:
+            self.segments[-1].transactions.truncate(end)
+        except CorruptRecordError:
+            pass  # it is rebuilt from the log before it is read
+        self.producers_in_doubt = True
+        self.restore_producers(now_ms)
+
+    # --- Producer state ------------------------------------------------------------------------------------------
+
+    def restore_producers(self, now_ms: int) -> None:
+        """Rebuild the producer state from the log; snapshots of a later end are deleted."""
+        self._snapshots.go_back(self.end_offset)
+        if self._durability.entries_changed:
+            sync_path(
+                self.directory
+            )  # a dropped segment must not come back after batches that are appended from now on
+        found = recover_producers(self.directory, self.segments, self.end_offset, now_ms)
+        self.producers, self._snapshots.latest = found.state, found.latest
+        self.producers_in_doubt = False
+
+    def _delete_snapshots(self) -> None:
+        self._snapshots.go_back(0)
+        for offset in snapshot_offsets(self.directory):
+            snapshot_path(self.directory, offset).unlink(missing_ok=True)
+
     def keeping_producers(self) -> Callable[[], None] | None:
-        """What writes down the producers known here, in any thread; None where a restart would gain nothing."""
+        """Return a function that writes a producer snapshot, callable in any thread; None if a restart would gain nothing."""
         return self._snapshots.keeping(self.end_offset, self.recovery_point, self.producers)
 
-    def release(self) -> None:
-        """Close files until they are used again."""
-        for segment in self.segments:
-            segment.release()
 
-    def close(self, *, sync: bool = True) -> None:
-        """Write what a clean shutdown needs and close the files; may be called twice. `sync` is that of `flush`."""
-        if self.closed:
-            return
-        try:
-            self.segments[-1].complete()
-            self._snapshots.write_last(self.end_offset, self.producers, self.size_bytes)
-        except OSError as error:
-            raise storage_error(f"cannot close the log in {self.directory}", error) from error
-        self.flush(sync=sync)
-        self.closed = True
-        self.release()
-
-    def delete(self, unique: uuid.UUID | None = None) -> None:
-        """Remove the log and its folder, so that no crash brings it back."""
-        self.closed = True
-        try:
-            remove_folder(self.directory, unique or uuid.uuid4())
-        except OSError as error:
-            raise storage_error(f"cannot delete {self.directory}", error) from error
-        self.release()
-
-    def _find(self, start_offset: int) -> None:
-        found = find_segments(self.directory)
-        for base_offset, status in found.items():
-            self._list.add(Segment(self.directory, base_offset, status.st_size, self.config.index_interval_bytes))
-        if not found:
-            self._create(start_offset)
-        if len(found) > 1:
-            note_missing(self._list, found, outlook(self))
-
-    def _begin(self, noted: int | None) -> int:
-        """Where the log begins: at its first segment, or before it where files are gone."""
-        self.lost = lost_beginning(self.directory, noted, self.bases[0])
-        if self.lost is None:
-            return self.bases[0]
-        LOG.error("%s; %s", self.lost, outlook(self))
-        return self.lost.offset
-
-    def _create(self, base_offset: int) -> None:
-        self._list.add(Segment.create(self.directory, base_offset, self.config.index_interval_bytes))
-        self._durability.entries_changed = True
-
-    def _resume(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
-        """Go on after a clean shutdown: only the end of the last segment is looked at."""
-        loader = LogLoader(recovery_point, True, self.epochs, copied=self.replicated)
-        self.end_offset, _ = loader.load_segment(self.segments[-1], last=True)
-        if self.replicated and recovery_point < self.end_offset:  # it was torn, and did not come to follow anybody
-            return self._recover(recovery_point, now_ms)
-        self._durability.forced_to = self.end_offset
-        return recover_producers(self.directory, self.segments, self.end_offset, now_ms)
-
-    def _recover(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
-        """Check the segments that may not be whole on the disk."""
-        unsure = self._list.number_of(recovery_point)
-        self.epochs.load(all_is_read=recovery_point <= self.bases[0])
-        found = begin_recovery(self.directory, self.segments, unsure, recovery_point, now_ms)
-        loader = LogLoader(recovery_point, False, self.epochs, found, copied=self.replicated)
-        self.end_offset, self.recovery = recover_from(self._list, unsure, loader)
-        self.torn_at = loader.torn_at
-        self.epochs.truncate_from(self.end_offset)
-        self._durability.forced_to = min(recovery_point, self.end_offset)
-        self._durability.entries_changed = True
-        return found
-
-    def begin_segment(self, now_ms: int, base_offset: int = 0) -> None:
-        """Close the active segment and begin the next at the log's end, or at a later offset if none comes before that.
-
-        OSError where the disk does not let us.
-        """
-        self.segments[-1].seal()
-        ended, self.end_offset = self.end_offset, max(self.end_offset, base_offset)
-        self._snapshots.write(self.end_offset, self.producers)
-        self._create(self.end_offset)
-        note_gap(self.segments[-2], ended)
-        self.active_since_ms = now_ms
-
-    def _roll_before_all_goes(self, now_ms: int) -> None:
-        """The same where no segment is to stay: a full disk must not keep what makes room from going."""
-        try:
-            self.begin_segment(now_ms)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            self._create(self.end_offset)
-            self.active_since_ms = now_ms
-
-    def _remove_first(self) -> None:
-        self.size_bytes -= self._list.remove_first().size
-        self.start_offset = max(self.start_offset, self.bases[0])
+def truncation_point(segment: Segment, offset: int) -> tuple[int, int]:
+    """Return the position of the batch that holds `offset`, or of the first one after it, and the offset after the batch before it."""
+    end, position = segment.entry_before(offset)
+    if position and segment.ends_at(position)[1] >= offset:
+        end, position = segment.entry_before(end - 1)
+    for found in segment.stretches(position, end):
+        next_offset = found.header.next_offset if isinstance(found, Found) else found.next_offset
+        if next_offset > offset:
+            return found.position, end
+        end = next_offset
+    return segment.size, end
