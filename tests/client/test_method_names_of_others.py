@@ -35,7 +35,7 @@ def missing() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("ours", "name"), list(missing()))
-def test_a_method_of_another_client_is_explained(ours: type, name: str) -> None:
+def test_a_method_of_another_client_is_explained(ours: Any, name: str) -> None:
     client = ours.__new__(ours)
     with pytest.raises(AttributeError, match=rf"^'{ours.__name__}' object has no attribute '{name}': .{{10}}"):
         getattr(client, name)
