@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from ottla.pipelines.sinks.delta_upserts import DeltaUpserts
 from ottla.pipelines.sinks.upserts import DELETED
@@ -59,3 +59,24 @@ def test_a_first_batch_without_rows_makes_the_query_known(tmp_path: Path) -> Non
     upserts.write(batch, 1, "q")
     again: Any = store.open()
     assert again.version() == table.version()
+
+
+def test_a_key_and_a_value_become_wider_with_merge_schema(tmp_path: Path) -> None:
+    narrow = StructType([StructField("id", IntegerType()), StructField("n", IntegerType())])
+    wide = StructType([StructField("id", LongType()), StructField("n", LongType())])
+    options = {"path": str(tmp_path / "orders"), "mergeSchema": "true"}
+    store = DeltaStore(read_table_options(DeltaOptions, options))
+    upserts = DeltaUpserts(store, ("id",), str(tmp_path))
+    store.prepare(narrow)
+    changes = [
+        (narrow, pa.int32(), {1: 1, 2: 2}),
+        (wide, pa.int64(), {2: 2**40, 2**41: 3}),
+        (narrow, pa.int32(), {1: 9}),
+    ]
+    for batch, (columns, kind, values) in enumerate(changes):
+        table = pa.table({"id": pa.array(list(values), kind), "n": pa.array(list(values.values()), kind)})
+        upserts.merge(store.open(), table, columns, BatchMark("q", batch, str(batch)))
+    opened: Any = store.open()
+    found = opened.to_pyarrow_table()
+    there = dict(zip(found.column("id").to_pylist(), found.column("n").to_pylist(), strict=True))
+    assert there == {1: 9, 2: 2**40, 2**41: 3}

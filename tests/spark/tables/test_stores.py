@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DateType, LongType, StringType, StructField, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from ottla.spark.tables import attempts, iceberg_store
 from ottla.spark.tables.errors import CheckpointError, SchemaMismatchError, TableError
@@ -260,3 +274,50 @@ def test_a_time_that_cannot_name_a_partition_is_told(lake: Lake, column: str) ->
         TableError, match=f"column '{column}' cannot divide a table by a time outside of the years 1 to"
     ):
         write(lake.writer(schema, partition_by=(column,)), batch)
+
+
+WIDER = [
+    (IntegerType(), LongType(), 2**31 - 1, 2**62),
+    (FloatType(), DoubleType(), 0.5, 1e300),
+    (DecimalType(5, 2), DecimalType(12, 2), Decimal("1.50"), Decimal("1234567890.25")),
+]
+
+
+def numbers(kind: DataType, value: Any) -> tuple[StructType, pa.RecordBatch]:
+    schema = StructType([StructField("n", LongType()), StructField("x", kind)])
+    arrow = to_arrow_schema(schema, timezone="UTC")
+    return schema, pa.RecordBatch.from_arrays([pa.array([1]), pa.array([value], arrow.field("x").type)], schema=arrow)
+
+
+@pytest.mark.parametrize(("narrow", "wide", "small", "large"), WIDER, ids=["int", "float", "decimal"])
+def test_with_merge_schema_a_number_s_type_becomes_wider(
+    lake: Lake, narrow: DataType, wide: DataType, small: Any, large: Any
+) -> None:
+    for batch, (kind, value) in enumerate([(narrow, small), (wide, large), (narrow, small)]):
+        schema, rows_of_kind = numbers(kind, value)
+        writer = lake.writer(schema, merge_schema=True)
+        (mark,) = marks("q", batch)
+        for _ in range(2):  # the second time it is there already
+            writer.commit_files(write(writer, rows_of_kind, folder=f"q/{batch}"), mark, f"q/{batch}")
+    found = lake.arrow()
+    values: list[Any] = found.column("x").to_pylist()
+    assert sorted(values) == [small, small, large]
+    assert found.schema.field("x").type == to_arrow_schema(numbers(wide, large)[0], timezone="UTC").field("x").type
+
+
+def test_without_merge_schema_no_type_becomes_wider(lake: Lake) -> None:
+    commit(lake, None, 1)
+    schema = StructType(
+        [StructField("n", LongType()), StructField("text", StringType()), StructField("part", LongType())]
+    )
+    with pytest.raises(SchemaMismatchError, match="column 'part' is bigint in the rows and int in the table; cast it"):
+        lake.writer(schema)
+
+
+def test_with_merge_schema_a_type_of_another_kind_is_refused(lake: Lake) -> None:
+    commit(lake, None, 1)
+    schema = StructType([StructField("n", LongType()), StructField("text", LongType())])
+    with pytest.raises(
+        SchemaMismatchError, match="column 'text' is bigint in the rows and string in the table; cast it"
+    ):
+        lake.writer(schema, merge_schema=True)

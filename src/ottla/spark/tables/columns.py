@@ -6,7 +6,11 @@ from pyspark.sql.types import (
     ArrayType,
     ByteType,
     DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
     IntegerType,
+    LongType,
     MapType,
     ShortType,
     StructField,
@@ -14,6 +18,9 @@ from pyspark.sql.types import (
 )
 
 from ottla.spark.tables.errors import SchemaMismatchError, TableError
+
+WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
+FLOATING: tuple[type[DataType], ...] = (FloatType, DoubleType)
 
 
 def relaxed(kind: DataType, *, widen: bool = False) -> DataType:
@@ -44,11 +51,14 @@ def ensure_fits(rows: StructType, table: StructType, name: str, merge: bool) -> 
     """
     there = {f.name: f for f in table.fields}
     given = {f.name: f for f in rows.fields}
+    joined = {f.name for f in rows.fields if merge and f.name in there and wider(f.dataType, there[f.name].dataType)}
     other = [
         f"column {f.name!r} is {f.dataType.simpleString()} in the rows and {there[f.name].dataType.simpleString()} in "
         "the table"
         for f in rows.fields
-        if f.name in there and f.dataType.simpleString() != there[f.name].dataType.simpleString()
+        if f.name in there
+        and f.name not in joined
+        and f.dataType.simpleString() != there[f.name].dataType.simpleString()
     ]
     new = [f for f in rows.fields if f.name not in there]
     missing = [f for f in table.fields if f.name not in given]
@@ -62,6 +72,35 @@ def ensure_fits(rows: StructType, table: StructType, name: str, merge: bool) -> 
     if required:
         raise mismatch(name, [f"column {c!r} may not be null and is not in the rows" for c in required], "add it")
     return new
+
+
+def wider(one: DataType, other: DataType) -> DataType | None:
+    """The one of two numeric types that has all values of both; None if neither has, or they are not of a kind."""
+    for family in (WHOLE, FLOATING):
+        if type(one) in family and type(other) in family:
+            return max(one, other, key=lambda kind: family.index(type(kind)))
+    if isinstance(one, DecimalType) and isinstance(other, DecimalType) and one.scale == other.scale:
+        return max(one, other, key=lambda kind: kind.precision)
+    return None
+
+
+def merged(rows: StructType, table: StructType, merge: bool) -> StructType:
+    """The columns of rows with the types that the table has for them after it was widened, where `merge` allows that."""
+    there = {f.name: f.dataType for f in table.fields}
+    kinds = [wider(f.dataType, there[f.name]) if merge and f.name in there else None for f in rows.fields]
+    return StructType(
+        [StructField(f.name, kind or f.dataType, f.nullable) for f, kind in zip(rows.fields, kinds, strict=True)]
+    )
+
+
+def to_widen(rows: StructType, table: StructType, merge: bool) -> list[StructField]:
+    """The table's columns whose types must become wider before it takes the rows, as they are then."""
+    there = {f.name: f for f in table.fields}
+    return [
+        StructField(f.name, f.dataType, there[f.name].nullable)
+        for f in merged(rows, table, merge).fields
+        if f.name in there and f.dataType != there[f.name].dataType and wider(f.dataType, there[f.name].dataType)
+    ]
 
 
 def mismatch(name: str, sentences: list[str], remedy: str) -> SchemaMismatchError:

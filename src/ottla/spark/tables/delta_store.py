@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
 
 from ottla.spark.tables.attempts import commit_once
-from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, table_schema
+from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, merged, table_schema, to_widen
 from ottla.spark.tables.errors import TableError, needing
 from ottla.spark.tables.guard import BatchMark
 from ottla.spark.tables.options import DeltaOptions
@@ -57,7 +58,7 @@ class DeltaStore:
         there = schema_of(table)
         return FileLayout(
             data_folder=str(self.folder / "data"),
-            schema=table_schema(rows),
+            schema=merged(table_schema(rows), there, self.options.merge_schema),
             required=tuple(f.name for f in there.fields if not f.nullable),
             partition_columns=tuple(table.metadata().partition_columns),
             keeps_partition_columns=False,
@@ -88,13 +89,39 @@ class DeltaStore:
         ensure_fits(table_schema(rows), schema_of(table), self.name, self.options.merge_schema)
 
     def add_columns(self, table: DeltaTable, rows: StructType) -> DeltaTable:
-        """The table with the columns that `rows` have beside its own."""
+        """The table with the columns that `rows` have beside its own, and with types that are wide enough for them."""
         from deltalake import Schema
 
-        new = ensure_fits(table_schema(rows), schema_of(table), self.name, self.options.merge_schema)
-        if not new:
+        there, merge = schema_of(table), self.options.merge_schema
+        new = ensure_fits(table_schema(rows), there, self.name, merge)
+        wide = to_widen(table_schema(rows), there, merge)
+        if wide:
+            self.widen(table, {one.name: one for one in wide})
+        elif not new:
             return table
-        table.alter.add_columns(Schema.from_json(StructType(new).json()).fields)
+        if new:
+            table = self.opened()
+            table.alter.add_columns(Schema.from_json(StructType(new).json()).fields)
+        return self.opened()
+
+    def widen(self, table: DeltaTable, wide: Mapping[str, StructField]) -> None:
+        """Write the table anew with wider types, in one commit: without type widening, which few readers have, files must have them."""
+        import pyarrow as pa
+        from deltalake import write_deltalake
+
+        there = schema_of(table)
+        partitions = table.metadata().partition_columns
+        if any(name in partitions for name in wide):
+            raise TableError(
+                f"table {self.name} is partitioned by {', '.join(wide)}, whose type cannot be changed; cast it"
+            )
+        schema = to_arrow_schema(StructType([wide.get(one.name, one) for one in there.fields]), timezone="UTC")
+        batches = (batch.cast(schema) for batch in table.to_pyarrow_dataset().to_batches())
+        rows = pa.RecordBatchReader.from_batches(schema, batches)
+        write_deltalake(table, rows, mode="overwrite", schema_mode="overwrite", partition_by=partitions or None)
+
+    def opened(self) -> DeltaTable:
+        """The table as it is now, which is there."""
         found = self.open()
         assert found is not None
         return found

@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ottla.spark.tables.attempts import commit_once
-from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, table_schema
+from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, merged, table_schema, to_widen
 from ottla.spark.tables.errors import TableError, needing
 from ottla.spark.tables.guard import BatchMark
 from ottla.spark.tables.options import IcebergOptions, local_folder
@@ -67,7 +67,7 @@ class IcebergStore:
         self.check(table, rows)
         return FileLayout(
             data_folder=str(local_folder("the table's location", table.location()) / "data"),
-            schema=table_schema(rows, widen=True),
+            schema=merged(table_schema(rows, widen=True), schema_of(table), self.options.merge_schema),
             required=tuple(field.name for field in table.schema().fields if field.required),
             partition_columns=partition_columns(table),
             keeps_partition_columns=True,
@@ -101,10 +101,12 @@ class IcebergStore:
         ensure_fits(table_schema(rows, widen=True), schema_of(table), self.name, self.options.merge_schema)
 
     def add_columns(self, table: Table, rows: StructType) -> Table:
-        """The table with the columns that `rows` have beside its own."""
+        """The table with the columns that `rows` have beside its own, and with types that are wide enough for them."""
+        there, merge = schema_of(table), self.options.merge_schema
         schema = table_schema(rows, widen=True)
-        if not ensure_fits(schema, schema_of(table), self.name, self.options.merge_schema):
+        if not ensure_fits(schema, there, self.name, merge) and not to_widen(schema, there, merge):
             return table
+        schema = merged(schema, there, merge)
         with table.update_schema() as change:
             change.union_by_name(to_arrow_schema(schema, timezone="UTC"))
         return table.refresh()
