@@ -516,3 +516,16 @@ def test_the_lag_is_what_lies_between_position_and_end(servers: str, topic: str,
         assert consumer.current_lag(tp) is None
         consumer.poll(10)
         assert consumer.current_lag(tp) == 0
+
+
+def test_ctrl_c_in_a_poll_has_a_short_traceback(servers: str, topic: str) -> None:
+    with consumer_of(servers, topic) as consumer:
+        consumer.poll(0)
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt) as raised:
+            consumer.poll(30)
+        timer.join()
+    files = [entry.path.name for entry in raised.traceback if hasattr(entry.path, "name")]
+    assert set(files) == {"test_consumer.py", "consumer.py"}
+    assert raised.value.__suppress_context__

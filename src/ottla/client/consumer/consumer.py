@@ -226,8 +226,11 @@ class Consumer(ConsumerFace[K, V]):
         return self._run(self._reading.columns(timeout, max_bytes, with_headers=with_headers, only=only))
 
     def _run(self, steps: Steps[T]) -> T:
-        with self._core.open():
-            return self._core.client.run(steps)
+        try:
+            with self._core.open():
+                return self._core.client.run(steps)
+        except KeyboardInterrupt as interrupt:
+            raise interrupt.with_traceback(None) from None  # without the frames in here, which no user wants to read
 
 
 explain_names(Consumer, CONSUMER)

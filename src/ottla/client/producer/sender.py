@@ -113,7 +113,10 @@ class Sender:
         """
         if self.is_this_thread():
             return run_without_waiting(steps)
-        return self._turns.run(steps)
+        try:
+            return self._turns.run(steps)
+        except KeyboardInterrupt as interrupt:
+            raise interrupt.with_traceback(None) from None  # without the frames in here, which no user wants to read
 
     def is_this_thread(self) -> bool:
         """Whether the caller is called back from here, and would wait for itself."""
