@@ -5,10 +5,15 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ottla import Admin, Cluster
+from ottla import Admin, Broker, Cluster
+from ottla.broker import server
+from ottla.errors import ConfigError
+from ottla.free_ports import free_port
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.cluster_nodes import Begun, BrokerPlace, make_topic
@@ -49,6 +54,29 @@ def test_a_starting_broker_refuses_connections_and_its_first_answer_has_the_brok
         second.wait()
     assert [each.node_id for each in answer.brokers] == [2]
     assert [(each.name, each.error_code, len(each.partitions)) for each in answer.topics] == [("flights", 0, 1)]
+
+
+def test_a_single_broker_refuses_connections_until_its_logs_are_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = f"127.0.0.1:{free_port()}"
+    tried: list[str] = []
+    make_node = server.BrokerNode
+
+    def try_before(*arguments: Any) -> Any:
+        node = make_node(*arguments)
+        with pytest.raises(ConnectionRefusedError):
+            Wire(place)
+        tried.append(place)
+        return node
+
+    monkeypatch.setattr(server, "BrokerNode", try_before)
+    with Broker(tmp_path, listen=place) as broker, Wire(place) as wire:
+        assert wire.ask(ApiVersionsRequest("a", "1"), 4).error_code == 0
+        with pytest.raises(ConfigError, match="the port is taken by another process"):
+            Broker(listen=place).start()
+        assert broker.bootstrap_servers == place
+    assert tried == [place]
 
 
 def test_a_node_killed_and_restarted_is_unfenced_long_before_the_session_of_the_dead_process_ends() -> None:

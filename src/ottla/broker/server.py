@@ -104,7 +104,7 @@ class Server:
             self.node = BrokerNode(config, self._directory, self._clock, self._timers, self._disk, apis)
             self._gap_check = GapCheck(self._directory, self._disk)
             around = self._selector, self.call_soon, self._end, self._fail
-            self._joined = join(self.node, self._listeners, *around, self._open_ports) if config.joins else None
+            self._joined = join(self.node, self._listeners, *around, self._caught_up) if config.joins else None
             self.node.reached_at = self.addresses
             self.node.passwords.ensure(users)
             self._warn_of_open_directory()
@@ -119,6 +119,8 @@ class Server:
             self.handler = RequestHandler(self.node, self._joined, *ways)
             self.node.topics.on_configured(self._configure)
             self.node.topics.check_settings = self.node.authentication.check
+            if not config.joins:
+                self._open_ports()
             undo.pop_all()
         warn_of({name: (self._securities[name], each.address[0]) for each, name in self._listeners.items()})
 
@@ -145,20 +147,26 @@ class Server:
 
     def _listen(self, endpoint: Endpoint) -> Listener:
         security = self._securities[endpoint.name]
-        # A broker of a cluster refuses connections until it has caught up: clients then try another broker at once.
-        listen = self._selector.bind if self.config.joins else self._selector.listen
+        # Connections are refused until the logs are open, and in a cluster until the broker has caught up: a client is not kept waiting.
         try:
-            return listen(endpoint.host, endpoint.port, security.make_channel, security.max_frame_bytes)
+            return self._selector.bind(endpoint.host, endpoint.port, security.make_channel, security.max_frame_bytes)
         except OSError as error:
             raise ConfigError(error.strerror or str(error)) from None
 
     def _open_ports(self) -> None:
-        """Accept connections. They wait in the kernel's queue until the controllers have unfenced the broker, which follows at once."""
+        """Accept connections; ConfigError if another process that had bound the port listens by now."""
         try:
             for listener in self._listeners:
                 self._selector.open_listener(listener)
         except OSError as error:
-            self._fail(ConfigError(error.strerror or str(error)))
+            raise ConfigError(error.strerror or str(error)) from None
+
+    def _caught_up(self) -> None:
+        """Open the ports. Connections wait in the kernel's queue until the controllers have unfenced the broker, which follows at once."""
+        try:
+            self._open_ports()
+        except ConfigError as error:
+            self._fail(error)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Have `callback` called in the loop; from any thread."""
