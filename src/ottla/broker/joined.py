@@ -137,6 +137,8 @@ def join(
     membership = Membership(node.config, node.directory, node.observed, told, node.clock, call_soon)
     from ottla.coordination.lifecycle.handing_over import is_news
 
+    assert node.brokers is not None
+    brokers = node.brokers
     node.split = membership.peers.split
     hosting = hosted(node, membership, selector)
     node.partitions.relieves = hosting.relieves
@@ -145,6 +147,7 @@ def join(
     def applied(records: list[Message] | None) -> None:
         node.topics.observed(records)
         if is_news(records):
+            brokers.note_changes(node.clock.monotonic())
             hosting.look()
             for each in conversations:
                 each.look()
@@ -159,6 +162,7 @@ def join(
         membership.lose(directory)
 
     def caught_up() -> None:
+        brokers.note_start(node.clock.monotonic())
         hosting.begin()
         node.relocations.begin()
         open_ports()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from ottla.broker.access import denied, may_create
+from ottla.broker.cluster.brokers import Brokers
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.cluster.topic import PartitionState, Topic
@@ -43,7 +44,7 @@ def handle(node: BrokerNode, call: Call, request: MetadataRequest) -> MetadataRe
         controller_id=node.config.node_id,
         topics=[
             with_operations(node, call, topic) if request.include_topic_authorized_operations else topic
-            for topic in (topics if node.brokers is None else map(reachable({b.node_id for b in brokers}), topics))
+            for topic in (topics if node.brokers is None else map(reachable(alive_for(node.brokers, call)), topics))
         ],
         cluster_authorized_operations=(
             cluster_operations(node, call) if request.include_cluster_authorized_operations else NO_OPERATIONS
@@ -52,16 +53,21 @@ def handle(node: BrokerNode, call: Call, request: MetadataRequest) -> MetadataRe
 
 
 def brokers_of(node: BrokerNode, call: Call) -> list[MetadataResponseBroker]:
-    """The brokers that the client may go to: this one, or all of the cluster that are not fenced."""
+    """The brokers that the client may go to: this one, or those of the cluster that are not fenced; see `Brokers.listed`."""
     if node.brokers is None:
         return [MetadataResponseBroker(node.config.node_id, *node.address_for(call.connection))]
     return [
         MetadataResponseBroker(each.node_id, each.host, each.port, each.rack)
-        for each in node.brokers.alive(call.connection.listener).values()
+        for each in node.brokers.listed(call.connection.listener, call.connection.software[0], node.clock.monotonic())
     ]
 
 
-def reachable(alive: set[int]) -> Callable[[MetadataResponseTopic], MetadataResponseTopic]:
+def alive_for(brokers: Brokers, call: Call) -> Collection[int]:
+    """Return the numbers of the brokers that can lead partitions and have replicas, as far as the client can reach them."""
+    return brokers.alive(call.connection.listener).keys()
+
+
+def reachable(alive: Collection[int]) -> Callable[[MetadataResponseTopic], MetadataResponseTopic]:
     """Topics with what is said of replicas, and leaders, that are not there."""
 
     def told(topic: MetadataResponseTopic) -> MetadataResponseTopic:
