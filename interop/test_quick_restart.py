@@ -27,7 +27,10 @@ STANDSTILL_SECONDS = 40.0
 
 
 class Copier(Background):
-    """Copies a topic in transactions that commit the offsets, with the settings that librdkafka has by itself."""
+    """Copies a topic in transactions that commit the offsets.
+
+    With librdkafka's own settings but one: its re-bootstrap forgets all brokers, which freezes it too, and no broker can prevent that.
+    """
 
     def __init__(self, servers: str, number: int) -> None:
         super().__init__(daemon=True)  # one that is frozen is left alone
@@ -43,7 +46,7 @@ class Copier(Background):
         self._thread.join(STANDSTILL_SECONDS)
 
     def _run(self) -> None:
-        settings = {"bootstrap.servers": self._servers}
+        settings = {"bootstrap.servers": self._servers, "metadata.recovery.strategy": "none"}
         offsets = {"group.id": self._name, "auto.offset.reset": "earliest", "enable.auto.commit": False}
         consumer = ck.Consumer({**settings, **offsets, "isolation.level": "read_committed"})
         producer = ck.Producer({**settings, "transactional.id": self._name})
