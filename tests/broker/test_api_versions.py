@@ -63,16 +63,23 @@ def test_features_are_told_with_their_levels(wire: Wire) -> None:
     supported = {feature.name: (feature.min_version, feature.max_version) for feature in response.supported_features}
     finalized = {feature.name: feature.max_version_level for feature in response.finalized_features}
     assert supported == {
+        "eligible.leader.replicas.version": (0, 1),
         "group.version": (0, 1),
         "kraft.version": (0, 1),
         "metadata.version": (7, 30),
         "transaction.version": (0, 2),
     }
-    assert finalized == {"group.version": 1, "kraft.version": 1, "metadata.version": 30, "transaction.version": 2}
+    assert finalized == {
+        "eligible.leader.replicas.version": 1,
+        "group.version": 1,
+        "kraft.version": 1,
+        "metadata.version": 30,
+        "transaction.version": 2,
+    }
     assert response.finalized_features_epoch >= 0
 
 
 def test_a_feature_that_may_be_missing_is_hidden_from_clients_that_cannot_read_of_it(wire: Wire) -> None:
     response = wire.ask(ApiVersionsRequest("a", "1"), 3)
     assert [feature.name for feature in response.supported_features] == ["metadata.version"]
-    assert len(response.finalized_features) == 4
+    assert len(response.finalized_features) == 5

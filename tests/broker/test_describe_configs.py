@@ -145,8 +145,20 @@ def test_a_setting_that_was_set_to_its_default_was_set_all_the_same() -> None:
             assert entries["log.retention.ms"].config_source == 5
 
 
-def test_nothing_is_set_for_all_brokers_at_run_time(wire: Wire) -> None:
-    assert by_name(describe(wire, BROKER, "")) == {}
+def test_nothing_is_set_for_all_brokers_at_run_time_but_what_kafka_sets_itself(wire: Wire) -> None:
+    (entry,) = by_name(describe(wire, BROKER, "")).values()
+    assert (entry.name, entry.value, entry.config_source) == ("min.insync.replicas", "1", 3)
+
+
+def test_the_least_number_in_sync_is_a_default_of_the_cluster_as_with_eligible_leader_replicas_in_kafka() -> None:
+    with Broker(min_insync_replicas=2) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        name = "min.insync.replicas"
+        topic, own = by_name(describe(wire, TOPIC, "t"))[name], by_name(describe(wire, BROKER, "1"))[name]
+        expected = [("2", 3), ("2", 4), ("1", 5)]
+        assert [(each.value, each.source) for each in topic.synonyms] == expected
+        assert [(each.value, each.source) for each in own.synonyms] == expected
+        assert (topic.value, topic.config_source) == ("2", 3)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ UPGRADE, SAFE, UNSAFE = 1, 2, 3
         ("metadata.version", 29, UNSAFE, "that loses metadata is not offered"),
         ("metadata.version", 30, 9, "upgrade type 9 does not exist"),
         ("kraft.version", 0, UNSAFE, "this feature's level is fixed"),
+        ("eligible.leader.replicas.version", 0, UNSAFE, "this feature's level is fixed"),
     ],
 )
 def test_a_level_that_cannot_be_is_refused(wire: Wire, feature: str, level: int, kind: int, reason: str) -> None:
@@ -39,12 +40,11 @@ def test_a_level_that_cannot_be_is_refused(wire: Wire, feature: str, level: int,
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_the_present_level_may_be_wished_for(wire: Wire, version: int) -> None:
-    wishes = [FeatureUpdateKey("metadata.version", 30), FeatureUpdateKey("kraft.version", 1)]
+    levels = {"metadata.version": 30, "kraft.version": 1, "eligible.leader.replicas.version": 1}
+    wishes = [FeatureUpdateKey(name, level) for name, level in levels.items()]
     response = wire.ask(UpdateFeaturesRequest(feature_updates=wishes), version)
     assert response.error_code == 0
-    assert [result.feature for result in response.results] == (
-        ["metadata.version", "kraft.version"] if version < 2 else []
-    )
+    assert [result.feature for result in response.results] == (list(levels) if version < 2 else [])
 
 
 @pytest.mark.parametrize("validate_only", [True, False])

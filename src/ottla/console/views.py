@@ -100,7 +100,9 @@ def topic_view(topic: TopicDescription, first: Offsets, end: Offsets, configs: M
 
 
 def config_row(entry: ConfigEntry) -> View:
-    return {"name": entry.name, "value": entry.value, "source": entry.source, "default": entry.is_default}
+    """A config of a topic; `default` unless the topic sets it itself. Defaults of brokers and of the cluster are not the topic's."""
+    is_own = entry.source == "DYNAMIC_TOPIC_CONFIG"
+    return {"name": entry.name, "value": entry.value, "source": entry.source, "default": not is_own}
 
 
 def groups_view(found: Iterable[GroupListing]) -> View:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ottla.broker.machines.runtime import Runtime
 from ottla.coordination.cluster.events import ClusterBegun, FeaturesRequested
-from ottla.coordination.cluster.features import FIXED, OF_A_BROKER, SUPPORTED, Levels
+from ottla.coordination.cluster.features import ALONE, FIXED, OF_A_BROKER, Levels
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.protocol.messages.update_features import FeatureUpdateKey
@@ -19,7 +19,8 @@ class Features:
     def __init__(self, cluster: Runtime[ClusterMetadata], formatted: Path | None) -> None:
         """A new cluster begins with the levels of today, or with what its directory was `formatted` with; one that others control has its own."""
         self._cluster = cluster
-        self._supported = OF_A_BROKER if formatted is None else SUPPORTED
+        self._supported = OF_A_BROKER
+        self._fixed = FIXED if formatted is None else {**FIXED, **ALONE}
         if formatted is not None and not cluster.machine.features:
             begin(cluster, formatted)
 
@@ -30,7 +31,7 @@ class Features:
 
     @property
     def finalized(self) -> Mapping[str, int]:
-        return {**self._cluster.machine.features, **FIXED}
+        return {**self._cluster.machine.features, **self._fixed}
 
     @property
     def epoch(self) -> int:

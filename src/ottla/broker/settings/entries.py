@@ -53,6 +53,7 @@ THROTTLES = frozenset(
 )
 WITHOUT_DEFAULT = THROTTLES | {"log.flush.interval.ms", "log.retention.ms", "log.roll.ms"}
 """Settings of which Kafka tells no default; for the last three it falls back to others, in larger units."""
+MIN_ISR = "min.insync.replicas"
 ONLY_WHEN_SET = THROTTLES | {"producer.id.expiration.check.interval.ms"}
 """Settings of which Kafka says nothing as long as nobody sets them."""
 BROKERS_NAMES = {
@@ -207,10 +208,13 @@ def custom_entry(name: str, layers: Sequence[DescribeConfigsSynonym]) -> Describ
 
 def entries_for_all(broker: Settings) -> list[DescribeConfigsResourceResult]:
     """What was set for every broker of the cluster at run time."""
+    options = dynamic_options()
+    shown = default_of_cluster(options[MIN_ISR], broker.given)
+    values = {**({} if shown is None else {MIN_ISR: shown}), **broker.for_all}
     return [
-        entry(dynamic_options()[name], [DescribeConfigsSynonym(name, value, Source.CHANGED_FOR_ALL)], read_only=False)
-        for name, value in sorted(broker.for_all.items())
-        if name in dynamic_options()
+        entry(options[name], [DescribeConfigsSynonym(name, value, Source.CHANGED_FOR_ALL)], read_only=False)
+        for name, value in sorted(values.items())
+        if name in options
     ]
 
 
@@ -218,11 +222,19 @@ def broker_synonyms(option: Option, broker: Settings) -> list[DescribeConfigsSyn
     """What a setting of the broker is, and what it would be without the change, and by default."""
     layers = (
         (broker.own.get(option.name), Source.CHANGED),
-        (broker.for_all.get(option.name), Source.CHANGED_FOR_ALL),
+        (broker.for_all.get(option.name) or default_of_cluster(option, broker.given), Source.CHANGED_FOR_ALL),
         (given_text(option, broker.given), Source.BROKER),
         (None if option.name in WITHOUT_DEFAULT | {"node.id"} else text_of(option.default), Source.DEFAULT),
     )
     return [DescribeConfigsSynonym(option.name, value, source) for value, source in layers if value is not None]
+
+
+def default_of_cluster(option: Option, given: BrokerConfig) -> str | None:
+    """What Kafka's controllers set for all brokers as soon as eligible.leader.replicas.version is 1: the number that there is.
+
+    A broker that is its own controller shows it so and keeps no record, so its settings count at the next start as well.
+    """
+    return text_of(getattr(given, option.field)) if option.name == MIN_ISR and not given.joins else None
 
 
 def given_text(option: Option, given: BrokerConfig) -> str | None:

@@ -41,6 +41,8 @@ SUPPORTED: Mapping[str, Levels] = {
 }
 """What this broker can run, with Kafka 4.3's levels. A feature that is named here is claimed: add it with what it means."""
 OF_A_BROKER: Mapping[str, Levels] = {**SUPPORTED, ELR_VERSION: Levels(0, 1)}
+ALONE: Mapping[str, int] = {ELR_VERSION: 1}
+"""The levels of a broker that is its own controller which are fixed as well: without copies no replica can be eligible."""
 """What it can run where controllers decide."""
 NEEDS: Mapping[str, int] = {ELR_VERSION: 23}
 """The metadata.version below which a feature cannot be."""
@@ -71,7 +73,10 @@ def first_records(told: Sequence[Message] = ()) -> tuple[Message, ...]:
 
 
 def decide(
-    features: Mapping[str, int], event: FeaturesRequested, possible: Mapping[str, Levels] = SUPPORTED
+    features: Mapping[str, int],
+    event: FeaturesRequested,
+    possible: Mapping[str, Levels] = SUPPORTED,
+    fixed: Mapping[str, int] = FIXED,
 ) -> Decision[Message]:
     """Return the records of the requested levels, all or none.
 
@@ -88,8 +93,8 @@ def decide(
                 text = f"{update.feature}={update.max_version_level}: {fault}"
                 alone[update.feature] = Refusal(ErrorCode.INVALID_UPDATE_VERSION, text)
                 continue
-            check(features, update, possible, after.get(METADATA_VERSION, 0))
-            if features.get(update.feature, 0) != update.max_version_level and update.feature not in FIXED:
+            check({**features, **fixed}, update, possible, after.get(METADATA_VERSION, 0), fixed)
+            if features.get(update.feature, 0) != update.max_version_level and update.feature not in fixed:
                 records[update.feature] = FeatureLevelRecord(update.feature, update.max_version_level)
     except Refusal as refusal:
         return Decision((), (Reply(event.ticket, Refusal(refusal.code, ALL_OR_NONE + str(refusal))),))
@@ -114,11 +119,15 @@ def results_of(
 
 
 def check(
-    features: Mapping[str, int], update: FeatureUpdateKey, possible: Mapping[str, Levels], metadata_version: int
+    features: Mapping[str, int],
+    update: FeatureUpdateKey,
+    possible: Mapping[str, Levels],
+    metadata_version: int,
+    fixed: Mapping[str, int],
 ) -> None:
     """Refuse a level that cannot be, by itself or at the metadata.version that there will be."""
     name, level = update.feature, update.max_version_level
-    fault = level_fault(name, level, possible) or direction_fault({**features, **FIXED}.get(name, 0), update)
+    fault = level_fault(name, level, possible) or direction_fault(features.get(name, 0), update, fixed)
     if not fault and level and metadata_version < NEEDS.get(name, 0):
         fault = f"it needs {METADATA_VERSION} {NEEDS[name]}, and that is at {metadata_version}: raise it first"
     if fault:
@@ -147,7 +156,7 @@ def level_fault(name: str, level: int, possible: Mapping[str, Levels] = SUPPORTE
     return None
 
 
-def direction_fault(present: int, update: FeatureUpdateKey) -> str | None:
+def direction_fault(present: int, update: FeatureUpdateKey, fixed: Mapping[str, int] = FIXED) -> str | None:
     """Why a feature cannot go from its present level to the wished one in that way; None where it can."""
     if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
         return f"upgrade type {update.upgrade_type} does not exist: take 1 (upgrade), 2 or 3 (downgrades)"
@@ -155,7 +164,7 @@ def direction_fault(present: int, update: FeatureUpdateKey) -> str | None:
         return f"it is at {present}: to raise it, ask for an upgrade (upgrade type 1)"
     if update.max_version_level >= present:
         return None
-    if update.feature in FIXED:
+    if update.feature in fixed:
         return "this feature's level is fixed"
     if update.upgrade_type == UPGRADE and not update.allow_downgrade:
         return f"it is at {present}: to lower it, ask for a downgrade (upgrade type 2 or 3)"

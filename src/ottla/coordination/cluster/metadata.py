@@ -464,7 +464,9 @@ DECISIONS: dict[type[Event], Callable[[ClusterMetadata, Any], Decision[Message]]
     ClusterBegun: lambda machine, event: Decision(features.first_records(event.told), (Reply(event.ticket, None),)),
     NodeStarted: ClusterMetadata._decide_start,
     CopiesPlaced: lambda machine, event: copy_placement.decide(machine.topics, event),
-    FeaturesRequested: lambda machine, event: features.decide(machine.features, event),
+    FeaturesRequested: lambda machine, event: features.decide(
+        machine.features, event, features.OF_A_BROKER, {**features.FIXED, **features.ALONE}
+    ),
     ProducerIdsRequested: ClusterMetadata._decide_producer_ids,
     ScramCredentialsRequested: ClusterMetadata._decide_credentials,
     TokenRequested: ClusterMetadata._decide_credentials,
