@@ -12,6 +12,7 @@ import pytest
 from ottla import Broker, Consumer, TopicPartition
 from ottla.aio import Producer
 from ottla.aio.loop_sender import LoopSender
+from ottla.client.producer.transactions.transaction_state import TransactionState
 from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, NoBrokersAvailableError
 from tests.aio.conftest import Members, play, until
 from tests.client.consumer.conftest import partitions
@@ -250,6 +251,37 @@ def test_a_task_that_is_cancelled_in_a_transaction_aborts_it(
 
     play(story)
     assert read(group_broker, shared_topic, 1, isolation_level="read_committed") == [b"committed"]
+
+
+def test_a_block_after_one_that_was_cancelled_in_its_commit_works(
+    producer: Producers, group_broker: Broker, shared_topic: str, group_id: str
+) -> None:
+    async def story() -> None:
+        async with producer(transactional_id=group_id) as sender:
+            await sender.init_transactions()
+            assert sender._core.transactional is not None
+            machine = sender._core.transactional.machine
+
+            async def one(value: bytes) -> None:
+                async with sender.transaction():
+                    await sender.send(shared_topic, value, partition=0)
+
+            async def interrupted(value: bytes) -> None:
+                async with asyncio.timeout(None) as limit:
+                    task = asyncio.ensure_future(one(value))
+                    while machine.status.state is not TransactionState.COMMITTING_TRANSACTION:
+                        await asyncio.sleep(0)
+                    limit.reschedule(0)
+                    await task
+
+            for turn in range(3):
+                with pytest.raises(TimeoutError):
+                    await interrupted(b"interrupted %d" % turn)
+                await one(b"whole %d" % turn)
+
+    play(story)
+    expected = [b"%s %d" % (what, turn) for turn in range(3) for what in (b"interrupted", b"whole")]
+    assert read(group_broker, shared_topic, 6, isolation_level="read_committed") == expected
 
 
 def test_offsets_of_a_group_travel_with_a_transaction(

@@ -228,6 +228,7 @@ class Consumer(ConsumerFace[K, V]):
 
     async def _close(self, timeout: float | None) -> None:
         if not self._core.closed:
+            self._core.open()
             await self._pump.run(self._core.close(timeout), wakeable=False)
 
     async def _poll(self, steps: Steps[T]) -> T:

@@ -152,15 +152,21 @@ class Producer(ProducerFace):
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Producer]:
-        """A transaction as an `async with` block: committed at its end, aborted when it raises or is cancelled."""
-        self.begin_transaction()
+        """Run an `async with` block in a transaction: committed at its end, aborted if it raises or is cancelled.
+
+        A commit or abort that is cancelled itself, as by `asyncio.timeout`, is finished before the next block begins.
+        """
+        await self._sender.await_steps(self._core.end_interrupted_block())
+        self._core.begin_block()
         try:
             yield self
             await self.commit_transaction()
         except TransactionAbortableError:
+            self._core.is_block_interrupted = True
             await self.abort_transaction()
             raise
         except BaseException:
+            self._core.is_block_interrupted = True
             await self._abort_if_possible()
             raise
 

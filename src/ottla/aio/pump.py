@@ -14,10 +14,11 @@ from ottla.aio.drive import drive
 from ottla.aio.waiters import Waiters
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.steps import Steps
-from ottla.errors import IllegalStateError
+from ottla.errors import ErrorCode, IllegalStateError, KafkaError, OttlaError
 from ottla.model import FOREVER
 
 T = TypeVar("T")
+BROKEN = "an exception in the event loop ended the connections of this consumer; the next call makes them again"
 LOG = logging.getLogger(__name__)
 
 
@@ -59,6 +60,7 @@ class Pump:
         client = self._client
         if client.client.closed:
             raise IllegalStateError("the client was closed while this waited for it")
+        self._check_whole()
         happened = client.poll(0.0, wakeable=wakeable)
         if happened:
             self.waiters.resume()  # what came may be another's
@@ -67,8 +69,14 @@ class Pump:
             await asyncio.sleep(0)
             return
         await self.waiters.wait(span)
+        self._check_whole()
         if wakeable:
             client.maybe_trigger_wakeup()
+
+    def _check_whole(self) -> None:
+        """Raise if an exception has ended work on the network: what this task waits for will not come."""
+        if self._client.is_broken:
+            raise KafkaError(ErrorCode.NETWORK_EXCEPTION, BROKEN)
 
     def _work(self) -> None:
         """The descriptor is ready, or a deadline of the client's own has come."""
@@ -77,7 +85,12 @@ class Pump:
         try:
             self._client.poll(0.0, wakeable=False)
         except Exception as error:  # those who wait meet it again, for it stays
+            self._client.is_broken |= not isinstance(error, OttlaError)
             LOG.debug("polling the network: %s", error)
+        except BaseException:
+            self._client.is_broken = True
+            self.waiters.resume()
+            raise
         self.waiters.resume()
         self._set_timer(self._client.wait_span())
 

@@ -114,9 +114,10 @@ def notify(callback: Callable[..., Any], *arguments: Any) -> None:
 
 def survive(error: BaseException) -> None:
     """Log what a callback has raised. SystemExit and its kind in a thread of the user's is kept for `raise_exit`."""
-    LOG.error("a callback raised an error; the record or request itself is not affected", exc_info=error)
     if not isinstance(error, Exception) and not THREAD.is_client and THREAD.exit_error is None:
-        THREAD.exit_error = error
+        THREAD.exit_error = error  # raised soon, and so not logged
+    else:
+        LOG.error("a callback raised an error; the record or request itself is not affected", exc_info=error)
 
 
 def raise_exit() -> None:

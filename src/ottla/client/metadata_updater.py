@@ -36,6 +36,11 @@ class MetadataUpdater:
         """When each broker was asked whose answer is still to come."""
         self._began_again = -FOREVER
 
+    def reset(self) -> None:
+        """Forget the requests under way, whose answers may never be handled, and have the metadata asked for again."""
+        self._asked.clear()
+        self._metadata.request_update()
+
     def maybe_update(self, client: NetworkClient, now: float) -> float:
         """Ask where that is due; returns the seconds after which to look again."""
         if self._asked:

@@ -221,6 +221,28 @@ class NetworkClient:
         self._states.closed(node_id)
         self._aborted += lost(node_id, self.in_flight_requests.clear(node_id), reason, now)
 
+    @property
+    def is_waiting(self) -> bool:
+        """True while `poll` waits, and after an exception has ended it there: then nothing was left half done."""
+        return self._selector.is_waiting
+
+    def reset(self, reason: str) -> None:
+        """Close all connections after an exception in the middle of a call; what was not answered fails at the next poll.
+
+        Nothing of the state of a connection is relied on. Safe to be interrupted and to be called again.
+        """
+        if self._closed:
+            return
+        LOG.debug("[%s] closing all connections: %s", self._client_id, reason)
+        now = self.clock.monotonic()
+        self._selector.reset()
+        for node_id in list(self._nodes):
+            self._forget_connection(node_id)
+            self._states.closed(node_id)
+            self._aborted += lost(node_id, self.in_flight_requests.clear(node_id), reason, now)
+        self._metadata_updater.reset()
+        self.telemetry.reset(now)
+
     def wakeup(self) -> None:
         """Make the running or the next `poll` return; from any thread."""
         if not self._disowned:
@@ -234,9 +256,9 @@ class NetworkClient:
     def close(self) -> None:
         """Close every connection; what was unanswered stays so."""
         if not self._closed:
-            self._closed = True
-            OPEN.discard(self)
             self._selector.close_all()
+            OPEN.discard(self)
+            self._closed = True  # last: where an exception comes before it, another call goes on
 
     def finish(self, *, hurried: bool = False) -> None:
         """Close, after a last push of metrics where they are asked for: that may take a tenth of a second."""

@@ -62,7 +62,10 @@ class Selector:
         """One entry per frame."""
         self.disconnected: dict[Hashable, str] = {}
         """Why; empty for an orderly close by the peer. What was closed on our side does not appear."""
+        self.is_waiting = False
+        """True during the wait of `poll`, and after an exception has ended it there: then nothing was left half done."""
         self._max_frame_bytes = max_frame_bytes
+        self._reused_frame_bytes = reused_frame_bytes
         self._socket_buffers = socket_buffers
         self._make_channel = make_channel
         self._clock = clock or SystemClock()
@@ -162,8 +165,15 @@ class Selector:
     def poll(self, timeout: float | None) -> None:
         """Wait up to `timeout` seconds (None: for ever) for something to happen, and do what can be done."""
         self._begin()
+        patience = self._patience(timeout)
+        self.is_waiting = True
+        found = self._poller.poll(patience)
+        self.is_waiting = False
+        # After the wait, which a signal handler may end by an exception: nothing may be lost by that.
+        self.completed_sends, self._sent_early = self._sent_early, []
+        self.disconnected, self._failed_early = self._failed_early, {}
         newcomers = 0
-        for fd, ready in self._poller.poll(self._patience(timeout)):
+        for fd, ready in found:
             holder = self._by_fd.get(fd)
             if isinstance(holder, Channel):
                 newcomers += holder.newcomer
@@ -270,6 +280,26 @@ class Selector:
         for each in (self._poller, self._alarm, self._bell):
             each.close()
 
+    def reset(self) -> None:
+        """Close all connections, whatever state an exception in the middle of a call has left them in."""
+        watched = [(fd, holder) for fd, holder in self._by_fd.items() if isinstance(holder, Channel)]
+        for fd, _ in watched:
+            try:
+                self._poller.unregister(fd)
+            except (OSError, ValueError):  # it is closed already, or was not registered yet
+                pass
+            self._by_fd.pop(fd, None)
+        for channel in {*(channel for _, channel in watched), *self._channels.values()}:
+            channel.close()
+            self._memory.release(channel.channel_id, channel.held_bytes)
+        self._channels, self._departed, self._connecting = {}, {}, set()
+        self._sent_early, self._failed_early = [], {}
+        self._resolved.clear()
+        self._buffers = FrameBuffers(self._reused_frame_bytes)
+        self._begin()
+        self.completed_sends, self.disconnected = [], {}
+        self.is_waiting = False
+
     def disown(self) -> None:
         """In a child that was forked: close the copies of all descriptors; the parent does not notice."""
         for holder in self._by_fd.values():
@@ -284,16 +314,14 @@ class Selector:
         self.connected = []
         self.accepted = []
         self.completed_receives = []
-        self.completed_sends, self._sent_early = self._sent_early, []
-        self.disconnected, self._failed_early = self._failed_early, {}
         if self._memory.has_news():
             self._readmit()
         if self._departed:
-            self._departed = {i: channel for i, channel in self._departed.items() if i in self.disconnected}
+            self._departed = {i: channel for i, channel in self._departed.items() if i in self._failed_early}
 
     def _patience(self, timeout: float | None) -> float | None:
         """How long to wait: not at all when there is news already, and not beyond the next deadline."""
-        if self.completed_sends or self.disconnected or self._resolved or self._memory.has_news():
+        if self._sent_early or self._failed_early or self._resolved or self._memory.has_news():
             return 0.0
         return self._until_deadline(timeout)
 

@@ -22,6 +22,7 @@ tp = TopicPartition(topic, 0)
 settings = dict(
     bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest", max_poll_records=50,
     group_protocol="consumer" if way == "consumer" else "classic", auto_commit_interval_ms=5,
+    max_partition_fetch_bytes=20_000,
 )
 def end(number, frame):
     raise SystemExit(143)

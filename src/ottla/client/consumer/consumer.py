@@ -204,6 +204,7 @@ class Consumer(ConsumerFace[K, V]):
         """
         with self._core.guard:
             if not self._core.closed:
+                self._core.open()
                 self._core.client.run(self._core.close(timeout), wakeable=False)
 
     def __enter__(self) -> Self:

@@ -23,11 +23,12 @@ from ottla.client.metrics.statistics import Statistics
 from ottla.client.steps import Steps
 from ottla.clock import SystemClock
 from ottla.compiled import warn_if_slow
-from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaTimeoutError
+from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaError, KafkaTimeoutError
 from ottla.records import decoder
 
 CLOSE_SECONDS = 30.0
 """How long `close` may take unless it is told."""
+INTERRUPTED = "an exception ended a call of this consumer, and its connections with it"
 NO_GROUP = (
     "group.id is not set: {} needs the name of a consumer group; set it, or use assign() and keep offsets yourself"
 )
@@ -73,7 +74,27 @@ class ConsumerCore:
         """The guard of a method that a closed consumer does not have."""
         if self.closed:
             raise IllegalStateError("the consumer is closed; make a new one")
+        if self.guard.is_broken or self.client.is_broken:
+            self.recover()
         return self.guard
+
+    def recover(self) -> None:
+        """Make the consumer usable again after an exception that may have ended a call anywhere.
+
+        A signal handler may raise between any two bytecodes, and no code could put right all that is half done then. So
+        nothing of what was under way is kept: connections are made again, requests are sent again, what was buffered is
+        fetched again. Positions, the membership and commits that were made stay. An exception that ended the wait for
+        the network, where a consumer mostly is, has left nothing half done, and costs nothing.
+
+        Safe to be interrupted: the next call begins again.
+        """
+        if self.client.is_broken or not self.client.client.is_waiting:
+            self.subscriptions.recover()
+            self.client.reset(INTERRUPTED)
+            self.fetcher.reset()
+            if self.coordinator is not None:
+                self.coordinator.reset(KafkaError(ErrorCode.NETWORK_EXCEPTION, INTERRUPTED))
+        self.guard.is_broken = False
 
     def group(self, what: str) -> ConsumerCoordinator:
         """Where the group is spoken to; an error for `what` where there is no group."""
@@ -125,15 +146,15 @@ class ConsumerCore:
             timeout = INTERRUPTED_SECONDS if self.guard.interrupted else CLOSE_SECONDS
         deadline = ClosingDeadline(self.clock.monotonic() + checked_timeout(timeout), self.clock)
         try:
-            if self.coordinator is not None:
+            if self.coordinator is not None and not self.client.client.closed:
                 yield from self._leave(self.coordinator, deadline)
             yield from self.client.client.telemetry.terminate(self.client.client, deadline.at)
         finally:
-            self.closed = True
             self.on_closed()
             self.fetcher.end_sessions()
             self.client.close()
             self.interceptors.close()
+            self.closed = True  # last: where an exception comes before it, another call of close goes on
 
     def _leave(self, coordinator: ConsumerCoordinator, deadline: ClosingDeadline) -> Steps[None]:
         """Go from the group, and where Ctrl-C struck in the middle, between any two lines, do it again: or the others would wait for a session's end."""

@@ -39,6 +39,10 @@ class ConsumerNetworkClient:
         self._clock = client.clock
         self._request_timeout_ms = request_timeout_ms
         self._woken = False
+        self._open: set[RequestFuture] = set()
+        """The futures of all requests without an outcome."""
+        self.is_broken = False
+        """True if an exception ended work on the network in the event loop at a place where something may be half done."""
 
     def send(
         self, node: Node, message: Any, *, timeout_ms: int | None = None, max_version: int | None = None
@@ -50,9 +54,10 @@ class ConsumerNetworkClient:
             message,
             self._clock.monotonic(),
             self._request_timeout_ms if timeout_ms is None else timeout_ms,
-            lambda response: self.pending_completion.append(partial(complete, future, response)),
+            lambda response: self.pending_completion.append(partial(self._complete, future, response)),
             max_version=max_version,
         )
+        self._open.add(future)
         self.unsent.setdefault(node.node_id, deque()).append((node, request, future))
         return future
 
@@ -173,9 +178,28 @@ class ConsumerNetworkClient:
     def disconnect(self, node_id: int, reason: str) -> None:
         """End the connection to a broker of our own accord; what was sent to it, or is about to be, fails."""
         for _, _, future in self.unsent.pop(node_id, ()):
-            error = KafkaError(ErrorCode.NETWORK_EXCEPTION, reason)
-            self.pending_completion.append(partial(future.set_exception, error))
+            self.pending_completion.append(partial(self._fail, future, KafkaError(ErrorCode.NETWORK_EXCEPTION, reason)))
         self.client.disconnect(node_id, reason)
+
+    def reset(self, reason: str) -> None:
+        """Close all connections and fail all requests, after an exception in the middle of a call.
+
+        Callbacks of the requests run here. Safe to be interrupted and to be called again.
+        """
+        self.client.reset(reason)
+        self.unsent.clear()
+        self.pending_completion.clear()
+        for future in list(self._open):
+            self._fail(future, KafkaError(ErrorCode.NETWORK_EXCEPTION, reason))
+        self.is_broken = False
+
+    def _complete(self, future: RequestFuture, response: ClientResponse) -> None:
+        complete(future, response)
+        self._open.discard(future)
+
+    def _fail(self, future: RequestFuture, error: Exception) -> None:
+        future.set_exception(error)
+        self._open.discard(future)
 
     def close(self) -> None:
         if self.on_close is not None:
@@ -194,7 +218,7 @@ class ConsumerNetworkClient:
                 if error is None:
                     queue.append(entry)
                 else:
-                    self.pending_completion.append(partial(entry[2].set_exception, error))
+                    self.pending_completion.append(partial(self._fail, entry[2], error))
             if not queue:
                 del self.unsent[node_id]
 

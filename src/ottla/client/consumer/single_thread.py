@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
-from ottla.errors import IllegalStateError
+from ottla.errors import IllegalStateError, OttlaError
+
+
+def is_expected(kind: type[BaseException]) -> bool:
+    """True for an exception that leaves a call at a place made for it: of this package, or the end of a task."""
+    asyncio = sys.modules.get("asyncio")  # a task can be cancelled only where it is loaded
+    return issubclass(kind, OttlaError | GeneratorExit) or (
+        asyncio is not None and issubclass(kind, asyncio.CancelledError)
+    )
 
 
 class SingleThread:
@@ -15,12 +24,14 @@ class SingleThread:
     has left behind is the very thread that goes on to call `close`, which may.
     """
 
-    __slots__ = ("_depth", "_owner", "_what", "interrupted")
+    __slots__ = ("_depth", "_owner", "_what", "interrupted", "is_broken")
 
     def __init__(self, what: str) -> None:
         self._what = what
         self.interrupted = False
         """Whether Ctrl-C ended a call: whoever pressed it wants no more long waits."""
+        self.is_broken = False
+        """True if an exception ended a call, other than by a raise of this package: something may be half done."""
         self._owner: dict[str, int] = {}
         self._depth = 0
 
@@ -34,8 +45,10 @@ class SingleThread:
         self._depth += 1
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and issubclass(kind, KeyboardInterrupt):
-            self.interrupted = True
+        if kind is not None and not is_expected(kind):
+            self.is_broken = True
+            if issubclass(kind, KeyboardInterrupt):
+                self.interrupted = True
         self._depth -= 1
         if not self._depth:
             self._owner.clear()

@@ -249,6 +249,10 @@ class SubscriptionState:
         if state.position is not None:
             self._before_last_poll.setdefault(tp, (state.position, state.epoch))
 
+    def forget_note(self, tp: TopicPartition) -> None:
+        """Undo `note_position` where the position did not move and what is buffered stays."""
+        self._before_last_poll.pop(tp, None)
+
     def restore_positions(self) -> None:
         """Undo the moves of a `poll` that an exception ended before its records were with the caller.
 
@@ -259,6 +263,12 @@ class SubscriptionState:
             self._move_back(self._before_last_poll)
             self.loop.clear()
             self._before_last_poll = {}
+
+    def recover(self) -> None:
+        """After an exception in the middle of a call: ask for what is missing at once, whatever was under way."""
+        self.restore_positions()
+        for state in self._states.values():
+            state.retry_at, state.revoking = -FOREVER, False
 
     def take_back(self) -> None:
         """Read again what a loop over the consumer has not yielded yet; the loop goes on at the positions."""

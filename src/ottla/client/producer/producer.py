@@ -149,15 +149,21 @@ class Producer(ProducerFace):
 
     @contextmanager
     def transaction(self) -> Iterator[Producer]:
-        """A transaction as a `with` block: committed at its end, aborted when it raises, which goes on to be raised."""
-        self.begin_transaction()
+        """Run a `with` block in a transaction: committed at its end, aborted if it raises.
+
+        The commit or abort of an earlier block that a timeout, Ctrl-C or the like interrupted is finished first.
+        """
+        self._core.sender.run(self._core.end_interrupted_block())
+        self._core.begin_block()
         try:
             yield self
             self.commit_transaction()
         except TransactionAbortableError:
+            self._core.is_block_interrupted = True
             self.abort_transaction()  # which finds out if it is worse than that: another producer has taken over
             raise
         except BaseException:
+            self._core.is_block_interrupted = True
             self._abort_if_possible()
             raise
 

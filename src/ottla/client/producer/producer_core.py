@@ -41,7 +41,15 @@ from ottla.client.producer.unheard import Refused
 from ottla.client.steps import Steps
 from ottla.clock import SystemClock
 from ottla.compiled import warn_if_slow
-from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, error_for, topic_asked
+from ottla.errors import (
+    BufferExhaustedError,
+    IllegalStateError,
+    KafkaTimeoutError,
+    OttlaError,
+    TransactionAbortableError,
+    error_for,
+    topic_asked,
+)
 from ottla.model import FOREVER, TopicPartition
 from ottla.records import builder
 
@@ -75,6 +83,8 @@ class ProducerCore:
             parts.client.telemetry.begin(lambda _: self.take_metrics(), lambda: named)
         self.calls = CallSensors(parts.client.sensors.registry, self.clock.monotonic, (*PRODUCER_CALLS, EXHAUSTED))
         self.on_finished: Callable[[], None] | None = None
+        self.is_block_interrupted = False
+        """True if an exception left a `transaction()` block, whose commit or abort may be unfinished."""
         self.transactional = None if self.config.transactional_id is None else parts.transactions
 
     def take_metrics(self) -> ClientMetrics:
@@ -201,6 +211,34 @@ class ProducerCore:
         """Make it count for nothing."""
         steps = self._step("abort_transaction", lambda machine: machine.abort_transaction(), timeout)
         return self.calls.timed("txn-abort", steps)
+
+    def begin_block(self) -> None:
+        """Begin the transaction of a block; what a signal handler raises in here counts as an interrupted block."""
+        try:
+            self.begin_transaction()
+        except BaseException as error:
+            self.is_block_interrupted = not isinstance(error, OttlaError)
+            raise
+
+    def end_interrupted_block(self) -> Steps[None]:
+        """Finish the commit or abort of a `transaction()` block that an exception has left, before the next one begins.
+
+        A commit that was sent may have counted, so it is not aborted: it is waited for, and its outcome is logged.
+        """
+        if not self.is_block_interrupted:
+            return
+        manager = self.needs_transactions("begin_transaction")
+        call = manager.machine.unfinished_call
+        if call == "commit_transaction":
+            try:
+                yield from self.commit_transaction(None)
+                LOG.info("[%s] the transaction whose commit was interrupted is committed", self.client_id)
+            except TransactionAbortableError as error:
+                LOG.warning("[%s] the transaction whose commit was interrupted is aborted: %s", self.client_id, error)
+                yield from self.abort_transaction(None)
+        elif call == "abort_transaction" or manager.machine.status.can_abort:
+            yield from self.abort_transaction(None)
+        self.is_block_interrupted = False
 
     def hand_over(self) -> OpenTransaction:
         """Leave the transaction open for another producer to end."""

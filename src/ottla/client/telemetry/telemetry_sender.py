@@ -66,6 +66,13 @@ class TelemetrySender:
             self._send(client, node_id, now)
         return self._due - now
 
+    def reset(self, now: float) -> None:
+        """Take the request under way, if there is one, as not answered."""
+        self.node_id = None
+        if self._telemetry is not None:
+            self._telemetry.answered(None, now, self._random.random())
+            self._due = self._telemetry.due
+
     def terminate(self, client: NetworkClient, deadline: float = FOREVER) -> Steps[None]:
         """Push for the last time, where anybody wants it; waits for the answer, but not for long."""
         telemetry, now = self._telemetry, client.clock.monotonic()

@@ -44,6 +44,10 @@ class CoordinatorFinder:
         self._retry_at = -FOREVER
         self._failure: Exception | None = None
 
+    def reset(self) -> None:
+        """Forget the request under way, whose answer may never be handled."""
+        self._asking, self._retry_at = None, -FOREVER
+
     def adopt(self, node: Node | None) -> None:
         """Begin with what another finder knows; what was lost since is looked up anew."""
         if not self._was_known and node is not None:

@@ -104,6 +104,15 @@ class Fetcher:
         self._deserializers = (config.key_deserializer, config.value_deserializer)
         self._rollbacks = subscriptions.rollbacks
 
+    def reset(self) -> None:
+        """Forget what is under way and what is buffered: it is fetched again, in new sessions, from the positions."""
+        self.nodes_with_pending_fetch.clear()
+        self._sessions.clear()
+        self.completed_fetches = deque()
+        self._damaged.clear()
+        self._settled, self._passed = None, False
+        self._positions.reset()
+
     def send_fetches(self) -> int:
         """Queue a request to every broker that has something to be asked for; returns how many."""
         now = self._clock.monotonic()
@@ -147,7 +156,9 @@ class Fetcher:
                 except Exception as error:
                     if slices:
                         break
-                    if not isinstance(error, RecordDeserializationError):  # else the rows are here for the next try
+                    if isinstance(error, RecordDeserializationError):  # the rows are here for the next try
+                        self._subscriptions.forget_note(self.completed_fetches[0].tp)
+                    else:
                         self.completed_fetches.popleft()
                     raise
                 except BaseException:  # an interrupt, most likely in a deserializer: these records are returned later
@@ -322,7 +333,7 @@ class Fetcher:
     def _handle(self, node: Node, asked: dict[TopicPartition, PartitionData], done: Future[ClientResponse]) -> None:
         """Take in an answer; what failed as a whole is asked for again a little later."""
         self.nodes_with_pending_fetch.discard(node.node_id)
-        session = self._sessions[node.node_id]
+        session = self._sessions.setdefault(node.node_id, FetchSessionHandler())
         error = done.exception(0)
         if self._events.active:
             self._events.tell_of(COMPLETED, node.node_id, *completed(done))

@@ -69,6 +69,10 @@ class PositionValidator:
         self._asking: set[TopicPartition] = set()
         self._failure: LogTruncationError | None = None
 
+    def reset(self) -> None:
+        """Forget the requests under way, whose answers may never be handled."""
+        self._asking.clear()
+
     def note(self, tp: TopicPartition, offset: int, epoch: int, leader_epoch: int = UNKNOWN) -> None:
         """The position is `offset` now, after a record of `epoch`; read from the leader of `leader_epoch`."""
         if epoch >= 0:

@@ -74,6 +74,10 @@ class ClassicRebalance:
         """Seconds until there is something to do that nobody tells of."""
         return FOREVER
 
+    def restart(self) -> None:
+        """Join again: an exception has ended a step half done."""
+        self._request_rejoin("an exception ended a poll in the middle of a rebalance")
+
     def reset(self) -> None:
         self.taken_as = NO_GENERATION
 

@@ -90,6 +90,10 @@ class ConsumerCoordinator:
         self._thread = GroupThread(client, self._new_thread)
         self._disowned = False
         self._send_wait = 0.0
+        self._is_polling = False
+        """True during `poll`, and after an exception has ended it."""
+        self._must_restart = False
+        """True if a step of a rebalance may be half done."""
         self._exchange = PartitionExchange(
             client, subscriptions, self._auto_commit, config.max_poll_interval_ms, stream, self.log
         )
@@ -140,12 +144,29 @@ class ConsumerCoordinator:
     def listener(self, listener: RebalanceListener) -> None:
         self._exchange.listener = listener
 
+    def reset(self, error: Exception) -> None:
+        """Forget what is under way with the coordinator, after an exception in the middle of a call.
+
+        The membership stays, and with it the right to commit. Where the exception ended a step of a rebalance, that is
+        done again by the next `poll`.
+        """
+        self._finder.reset()
+        self.committed.reset()
+        self.commits.reset(error)
+        self._must_restart = self._is_polling
+        self._is_polling = False
+
     def poll(self, now: float) -> None:
         """Do what is due. Blocks only where the listener does; raises what the user must hear."""
         if self._disowned:
             raise IllegalStateError("this client belongs to the process that forked this one; make a new one here")
+        self._is_polling = True
         self._send_wait = self.commits.send_waiting()
         if self._subscriptions.by_group:
+            if self._must_restart:
+                self._exchange.abandon()
+                self._rebalance.restart()
+                self._must_restart = False
             self._topics.look()
             with self._lock:
                 self._membership.heartbeat.poll(now)
@@ -159,6 +180,7 @@ class ConsumerCoordinator:
                 self._rebalance.proceed(now)
         if not self._exchange.waits and self._auto_commit.enabled:
             self._auto_commit.maybe_commit(now, self._consumed_by_member)
+        self._is_polling = False
 
     def wait_span(self, now: float) -> float:
         """Seconds after which `poll` has something to do, unless the heartbeat's thread wakes the user's before."""

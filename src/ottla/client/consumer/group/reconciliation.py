@@ -93,6 +93,12 @@ class Reconciliation:
         """Seconds until names are to be asked for again."""
         return max(0.0, self._retry.at - now) if self._waits_for_names else FOREVER
 
+    def restart(self) -> None:
+        """Bring the target about again from what is assigned: an exception has ended the last attempt half done."""
+        assigned = set(self._subscriptions.assigned())
+        self._owned = {tp: topic_id for tp, topic_id in self._owned.items() if tp in assigned}
+        self._brought_about = self._wanted = None
+
     def reset(self) -> None:
         self._wanted, self._owned, self._brought_about, self._waits_for_names = None, {}, None, False
         self._metadata.want_ids(())

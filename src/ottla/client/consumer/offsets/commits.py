@@ -86,7 +86,7 @@ class OffsetCommits:
         events: EventStream,
         log: logging.LoggerAdapter[Any],
     ) -> None:
-        self.pending = 0
+        self._unfinished: set[Future[None]] = set()
         """Asynchronous commits without an outcome so far."""
         self.on_committed: Callable[[dict[TopicPartition, OffsetAndMetadata]], None] | None = None
         """Called with what the coordinator has taken."""
@@ -130,8 +130,8 @@ class OffsetCommits:
     def commit_async(self, offsets: Offsets) -> Future[None]:
         """Commit in passing; the future is completed while the user polls, commits or closes."""
         future: Future[None] = Future()
-        self.pending += 1
-        future.add_done_callback(self._count_down)
+        self._unfinished.add(future)
+        future.add_done_callback(self._unfinished.discard)
         try:
             self._waiting.append((self._group_metadata(), dict(offsets), future))
         except KafkaError as error:
@@ -161,6 +161,18 @@ class OffsetCommits:
                 return False
             yield min(wait, deadline.at - now)
         return True
+
+    @property
+    def pending(self) -> int:
+        """The number of asynchronous commits without an outcome so far."""
+        return len(self._unfinished)
+
+    def reset(self, error: Exception) -> None:
+        """Fail the commits under way, whose answers may never be handled."""
+        self._waiting = []
+        for future in list(self._unfinished):
+            future.set_exception(error)
+        self._unfinished.clear()
 
     def give_up(self, error: Exception) -> None:
         """Nothing of what still waits will be sent."""
@@ -245,9 +257,6 @@ class OffsetCommits:
     def _tell_committed(self, offsets: Offsets, done: Future[None]) -> None:
         if self.on_committed is not None and done.exception(0) is None:
             self.on_committed(dict(offsets))
-
-    def _count_down(self, _: object) -> None:
-        self.pending -= 1
 
 
 def may_succeed_later(error: Exception) -> bool:

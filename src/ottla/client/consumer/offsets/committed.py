@@ -55,6 +55,10 @@ class CommittedOffsets:
         self._attempts = 0
         self._failure: Exception | None = None
 
+    def reset(self) -> None:
+        """Forget the request under way, whose answer may never be handled."""
+        self._asking = None
+
     def refresh(self) -> float:
         """Ask for the committed offsets of partitions that begin; returns the seconds after which to look again."""
         if self._failure is not None:

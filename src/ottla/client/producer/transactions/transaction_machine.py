@@ -173,6 +173,11 @@ class TransactionMachine:
         self.status.enter(S.IN_TRANSACTION)
         self.contents.started = self.contents.reached = True
 
+    @property
+    def unfinished_call(self) -> str | None:
+        """The name of the user's call whose end was not returned to the user, such as `commit_transaction`."""
+        return self._call.name
+
     def acknowledged(self, call: str) -> None:
         """The user has heard how the call ended."""
         self._call.acknowledge(call)

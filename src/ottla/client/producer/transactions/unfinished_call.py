@@ -13,6 +13,11 @@ class UnfinishedCall:
     def __init__(self) -> None:
         self._awaited: tuple[str, Outcome] | None = None
 
+    @property
+    def name(self) -> str | None:
+        """The name of the call; None where there is none."""
+        return None if self._awaited is None else self._awaited[0]
+
     def outcome_of(self, call: str) -> Outcome | None:
         """What the same call waits for already; None where it is another, or none."""
         return self._awaited[1] if self._awaited is not None and self._awaited[0] == call else None
