@@ -11,6 +11,7 @@ import pytest
 
 from ottla import Admin, Broker, Cluster
 from ottla.broker import server
+from ottla.broker.node import BrokerNode
 from ottla.errors import ConfigError
 from ottla.free_ports import free_port
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
@@ -61,7 +62,7 @@ def test_a_single_broker_refuses_connections_until_its_logs_are_open(
 ) -> None:
     place = f"127.0.0.1:{free_port()}"
     tried: list[str] = []
-    make_node = server.BrokerNode
+    make_node = BrokerNode
 
     def try_before(*arguments: Any) -> Any:
         node = make_node(*arguments)

@@ -35,7 +35,13 @@ def shown(*arguments: str) -> list[str]:
 
 
 def test_what_is_in_the_file_counts(file: str) -> None:
-    found = ["bootstrap.servers=a:1", "max.block.ms=5", f"sasl.password=x{SECRET}", "security.protocol=SASL_SSL"]
+    found = [
+        "bootstrap.refused.timeout.ms=3000",
+        "bootstrap.servers=a:1",
+        "max.block.ms=5",
+        f"sasl.password=x{SECRET}",
+        "security.protocol=SASL_SSL",
+    ]
     assert shown("--command-config", file) == found
 
 
@@ -46,7 +52,12 @@ def test_what_is_said_on_the_command_line_wins(file: str) -> None:
 
 
 def test_without_a_file_all_is_as_it_was() -> None:
-    assert shown("--set", "a.b=c") == ["a.b=c", "bootstrap.servers=127.0.0.1:9092", "max.block.ms=5"]
+    assert shown("--set", "a.b=c") == [
+        "a.b=c",
+        "bootstrap.refused.timeout.ms=3000",
+        "bootstrap.servers=127.0.0.1:9092",
+        "max.block.ms=5",
+    ]
 
 
 @pytest.mark.parametrize(

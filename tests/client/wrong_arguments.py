@@ -326,7 +326,11 @@ ADMIN: Methods = {
         "max_lifetime_ms": Argument(-1, SPANS),
         "timeout": TIMEOUT,
     },
-    "describe_cluster": {"timeout": TIMEOUT, "include_authorized_operations": Argument(False, FLAGS)},
+    "describe_cluster": {
+        "timeout": TIMEOUT,
+        "include_authorized_operations": Argument(False, FLAGS),
+        "include_fenced_brokers": Argument(False, FLAGS),
+    },
     "describe_delegation_token": {
         "owners": Argument(None, (5, "User:bob", [5], ["bob"], [None])),
         "timeout": TIMEOUT,

@@ -166,6 +166,10 @@ class SimulatedClient:
         self._inbox: deque[Callable[[], None]] = deque()
         self.refresh: Callable[[], None] = lambda: None
 
+    def ready(self, node: Node, now: float) -> bool:
+        """True: `send` connects by itself."""
+        return True
+
     def send(self, node: Node, message: Any, *, timeout_ms: int = 5000, max_version: int | None = None) -> Future[Any]:
         future: Future[Any] = Future()
         connection = self._connections.get(node.node_id)

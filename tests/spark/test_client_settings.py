@@ -43,6 +43,7 @@ COMMON = {
     "receive.buffer.bytes": "65536",
     "enable.metrics.push": "false",
     "auto.include.jmx.reporter": "false",
+    "bootstrap.refused.timeout.ms": "4000",
     "metrics.num.samples": "3",
     "metrics.sample.window.ms": "1000",
     "metrics.recording.level": "DEBUG",

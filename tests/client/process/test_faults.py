@@ -175,4 +175,4 @@ def test_values_that_cannot_be_deserialized_are_dead_letters_one_by_one_from_one
         fetched = processor._consumer.metrics().value("fetch-total")
     assert values_of(servers, target) == [b"%d" % n for n in range(300) if n % 3]
     assert values_of(servers, letters) == [b"bad %d" % n for n in range(0, 300, 3)]
-    assert fetched < 60, "rows behind a bad one are not fetched again"
+    assert fetched < 100, "rows behind a bad one are not fetched again"

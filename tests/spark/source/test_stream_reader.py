@@ -40,6 +40,9 @@ class Kafka:
     def asks_for(self, tp: TopicPartition) -> bool:
         return tp.topic == "a"
 
+    def leaves_out(self, tp: TopicPartition) -> bool:
+        return False
+
     def partitions(self, *, may_be_gone: bool = False) -> list[TopicPartition]:
         return sorted(self.offsets)
 
