@@ -28,8 +28,6 @@ OURS_ALONE = {
 }
 """Settings that Kafka does not have, or does not tell."""
 ADDRESSES = "what a broker listens on is its own"
-ELR = "Kafka writes the default of its list of copies that may lead down, as set for all brokers"
-HOURS = "Kafka falls back to the same setting in larger units and tells none; we have one"
 ALONE = "a lone node of Kafka's has to be told 1"
 STATIC = "Kafka changes it while it runs, we when we start"
 FOR_A_LISTENER = "we change it while we run for a listener by its name alone, Kafka for all as well"
@@ -46,18 +44,15 @@ DIFFERENT: dict[str, tuple[set[str], str]] = {
     ),
     "listener.security.protocol.map": ({"value", "read_only", "synonyms"}, STATIC),
     "offsets.topic.replication.factor": ({"value", "source", "synonyms"}, ALONE),
+    "share.coordinator.state.topic.min.isr": ({"value", "source", "synonyms"}, ALONE),
+    "share.coordinator.state.topic.replication.factor": ({"value", "source", "synonyms"}, ALONE),
     "transaction.state.log.min.isr": ({"value", "source", "synonyms"}, ALONE),
     "transaction.state.log.replication.factor": ({"value", "source", "synonyms"}, ALONE),
     "listeners": ({"value", "read_only", "synonyms"}, STATIC),
     "log.cleaner.dedupe.buffer.size": ({"value", "synonyms"}, "ours grows as it is used, so it may be smaller"),
     "log.dirs": ({"value", "synonyms"}, ADDRESSES),
-    "log.flush.interval.ms": ({"value"}, HOURS),
-    "log.retention.ms": ({"value"}, HOURS),
-    "log.roll.ms": ({"value"}, HOURS),
     "max.connections.per.ip.overrides": ({"read_only"}, STATIC),
     "metadata.log.dir": ({"value", "synonyms"}, ADDRESSES),
-    "min.insync.replicas": ({"source", "synonyms"}, ELR),
-    "node.id": ({"source", "synonyms"}, "Kafka has no default for it"),
     "process.roles": ({"value", "source", "synonyms"}, "a lone node here needs not be told its roles"),
     "sasl.enabled.mechanisms": ({"value", "read_only", "synonyms"}, "ours is what needs no KDC, Kafka's is GSSAPI"),
     "sasl.jaas.config": ({"read_only"}, STATIC),
@@ -133,7 +128,7 @@ def test_a_topics_configs_are_told_as_kafka_tells_them(
 ) -> None:
     ours, theirs = (described(at, TOPIC, fresh_topic(at)) for at in (ottla_broker, apache_kafka))
     assert ours.keys() == theirs.keys()
-    assert differences(ours, theirs) == {"min.insync.replicas": DIFFERENT["min.insync.replicas"][0]}
+    assert differences(ours, theirs) == {}
 
 
 def test_a_brokers_settings_are_told_as_kafka_tells_them(ottla_broker: str, apache_kafka: str) -> None:
