@@ -103,7 +103,8 @@ def test_one_node_becomes_three_by_the_commands_of_the_page_and_keeps_its_record
             eventually(lambda: admitted(address))
         if "cluster reassign " in command:
             with Admin(settings) as admin:
-                eventually(lambda: in_sync(admin, "orders") == {1, 2, 3})
+                for topic in ("orders", "__consumer_offsets"):
+                    eventually(lambda topic=topic: in_sync(admin, topic) == {1, 2, 3})  # type: ignore[misc]
     assert "3 brokers" in out
     assert "any one broker may fail, and every partition keeps a leader" in out
     with Admin(settings) as admin:

@@ -100,7 +100,7 @@ def test_who_is_a_cluster_by_itself_begins_as_its_directory_was_formatted(
         assert admin.describe_cluster().cluster_id == CLUSTER
         levels = admin.describe_features().finalized_features
         assert levels["metadata.version"].max_version_level == 27
-        assert "eligible.leader.replicas.version" not in levels
+        assert levels["eligible.leader.replicas.version"].max_version_level == 1
         assert admin.describe_user_scram_credentials() == {"alice": {"SCRAM-SHA-256": 4096}}
         admin.alter_user_scram_credentials([UserScramCredentialDeletion("alice", "SCRAM-SHA-256")])
     with Broker(tmp_path / "data", node_id=7) as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:

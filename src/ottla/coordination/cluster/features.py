@@ -41,9 +41,9 @@ SUPPORTED: Mapping[str, Levels] = {
 }
 """What this broker can run, with Kafka 4.3's levels. A feature that is named here is claimed: add it with what it means."""
 OF_A_BROKER: Mapping[str, Levels] = {**SUPPORTED, ELR_VERSION: Levels(0, 1)}
+"""The levels that a broker supports in a cluster with controllers."""
 ALONE: Mapping[str, int] = {ELR_VERSION: 1}
-"""The levels of a broker that is its own controller which are fixed as well: without copies no replica can be eligible."""
-"""What it can run where controllers decide."""
+"""Further levels that are fixed for a broker that is its own controller: without other replicas none can be eligible."""
 NEEDS: Mapping[str, int] = {ELR_VERSION: 23}
 """The metadata.version below which a feature cannot be."""
 AT_FIRST: Mapping[str, int] = {
