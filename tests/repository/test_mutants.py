@@ -130,7 +130,7 @@ def test_a_mistake_that_a_test_notices_and_one_that_none_does(tmp_path: Path) ->
         "rooms.ROOMS['records'] = rooms.Room(('records/murmur2.py',), ('records/test_murmur2.py',))\n"
         "rooms.ROOMS['client/consumer'] = rooms.Room(('client/consumer/subscription_state.py',),"
         " ('client/consumer/test_subscription_state.py',))\n"
-        "loaded_by_a_conftest = 'client/consumer/subscription_state.py:44'\n"
+        "loaded_by_a_conftest = 'client/consumer/subscription_state.py:46'\n"
         "sys.argv[1:] = ['records/murmur2.py', loaded_by_a_conftest, '--sample', '4', '--jobs', '2', '--dry']\n"
         "main.main()\n"
     )
