@@ -55,8 +55,13 @@ for client in (producer, consumer, member, admin):
 """
 
 
+def without_hint(text: str) -> str:
+    """Return what a process printed, without the line about an uncompiled install."""
+    return "".join(line for line in text.splitlines(True) if not line.startswith("running without compiled hot loops"))
+
+
 def test_a_forked_child_can_neither_use_nor_harm_its_parents_clients(servers: str, topic: str) -> None:
     # A process of its own, and without complaints of forking among threads, which is what is tried here.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", SCRIPT, servers, topic]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, without_hint(done.stderr)) == (0, "")

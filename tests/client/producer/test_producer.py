@@ -280,7 +280,8 @@ def test_leaving_the_process_without_flush_still_sends(servers: str, topic: str)
         f"for n in range(100): p.send({topic!r}, b'%d' % n)\n"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert (result.returncode, result.stderr) == (0, "")
+    said = [line for line in result.stderr.splitlines() if not line.startswith("running without compiled hot loops")]
+    assert (result.returncode, said) == (0, [])
     assert len(read(servers, topic, 100)) == 100
 
 
