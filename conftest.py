@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -72,3 +74,33 @@ def pytest_collection_finish() -> None:
     """Thousands of tests stay to the end of the run: the garbage collector need not look at them each time."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup() -> Generator[None]:
+    keep_captured_text_plain()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call() -> Generator[None]:
+    keep_captured_text_plain()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    keep_captured_text_plain()
+    return (yield)
+
+
+def keep_captured_text_plain() -> None:
+    """Let PySpark's loggers propagate, so that `caplog` does not attach its handler to them.
+
+    pytest attaches that handler to every logger that does not propagate. `PySparkLogger.addHandler` gives each handler
+    a JSON formatter, which would stay for the rest of the process: later tests would find JSON in `caplog.text`.
+    """
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logger = logging.Logger.manager.loggerDict.get(name)
+        if isinstance(logger, logging.Logger):
+            logger.propagate = True

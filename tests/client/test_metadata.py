@@ -64,16 +64,25 @@ def test_it_is_renewed_when_it_gets_old_and_when_somebody_asks() -> None:
     assert known.time_to_next_update(12) == 0
 
 
-def test_who_asks_while_a_question_is_under_way_has_another_asked() -> None:
-    """Its answer may have been made before what the asker has just learned, as that a leader is cut off."""
+def test_an_update_requested_during_a_request_causes_one_more_request() -> None:
+    """The response may have been made before what the caller has just learned, such as that a leader is unreachable."""
     known = metadata()
     known.next_request(0)
     known.request_update()
-    known.update(answer(), 0.05)
-    assert known.time_to_next_update(0.05) == pytest.approx(0.05), "retry.backoff.ms lie between two requests"
-    known.next_request(0.1)
-    known.update(answer(), 0.15)
-    assert known.time_to_next_update(0.15) == 300
+    known.update(answer(topic()), 0.05)
+    assert known.time_to_next_update(0.05) == 0, "the response brought news"
+    known.next_request(0.06)
+    known.update(answer(topic()), 0.08)
+    assert known.time_to_next_update(0.08) == 300
+
+
+def test_an_update_requested_during_a_request_waits_if_its_response_brought_no_news() -> None:
+    known = metadata()
+    known.update(answer(topic()), 0)
+    known.next_request(1)
+    known.request_update()
+    known.update(answer(topic()), 1.05)
+    assert known.time_to_next_update(1.05) == pytest.approx(0.05), "retry.backoff.ms lie between two requests"
 
 
 def test_a_new_topic_is_asked_for_at_once() -> None:

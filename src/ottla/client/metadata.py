@@ -53,7 +53,7 @@ class Metadata:
         self._wants_all = False
         self._needed = False
         self._outdated = False
-        """Whether somebody has asked since the question under way was sent: its answer may be from before."""
+        """True if an update was requested after the request in flight was sent: its response may be too old."""
         self._attempts = 0
         """Requests in a row that were not answered, or whose answer lacked a wanted topic or a leader."""
         self._repetitions = 0
@@ -123,7 +123,8 @@ class Metadata:
         """Seconds until asking is due.
 
         Between two requests lie `retry.backoff.ms`, more if the last ones failed or said nothing new, whatever asks for
-        them: only a topic that is wanted for the first time does not wait.
+        them. Two requests do not wait: one for a topic that is wanted for the first time, and one that was asked for
+        while a response was on its way that did bring news.
         """
         with self._lock:
             age = now - self._last_answer
@@ -158,6 +159,8 @@ class Metadata:
             self._attempts = 0 if complete else self._attempts + 1
             self._repetitions = self._repetitions + 1 if self.cluster == before else 0
             self._note_attempt(self._last_attempt)
+            if self._outdated and complete and self._repetitions == 0:
+                self._next_attempt = now
             self._last_answer = now
             self._unanswered_since = None
             self._complain()
