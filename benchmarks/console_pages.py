@@ -11,8 +11,8 @@ from subprocess import PIPE, Popen
 from urllib.request import urlopen
 
 from benchmarks.brokers import ottla_broker
-from interop.chromium import chromium, page_of
 from ottla import Admin, NewTopic
+from tools.chromium import chromium, page_of
 
 TOPICS, AT_ONCE = 10_000, 1_000
 ROUNDS = 11

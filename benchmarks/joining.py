@@ -20,7 +20,6 @@ from benchmarks.brokers import Running
 from benchmarks.duel import Figures, duel, report
 from benchmarks.race import resident_bytes
 from benchmarks.replicas import IN_THE_CLEAR, SESSION, QuickKafkaNode
-from interop.cluster import LOG, NOT_OURS, Node, OttlaNode, wait_for
 from ottla.broker.machines.observed_metadata import ObservedMetadata
 from ottla.clock import SystemClock
 from ottla.coordination.cluster.node_records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
@@ -34,6 +33,7 @@ from ottla.storage.state_log.snapshot import SnapshotId, write_state
 from ottla.storage.state_log.voter import Voter
 from rivals import apache_kafka as rival
 from rivals.apache_kafka import listens
+from rivals.kafka_cluster import LOG, NOT_OURS, Node, OttlaNode, wait_for
 
 TOPICS, PARTITIONS, COPIES = 1_000, 100, 3
 NODES: dict[str, type[Node]] = {"ottla": OttlaNode, "Apache Kafka": QuickKafkaNode}

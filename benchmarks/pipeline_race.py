@@ -24,9 +24,9 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.race import show
-from benchmarks.spark_setup import connector_jars, delta_jars, postgresql_jar, spark_python
 from ottla import Broker
 from rivals.postgresql import postgresql
+from rivals.spark_connector import connector_jars, delta_jars, postgresql_jar, spark_python
 
 ROOT = Path(__file__).parents[1]
 CASES = {"sql": 1_000_000, "table": 1_000_000, "files": 1_000_000, "database": 300_000}

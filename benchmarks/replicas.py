@@ -23,11 +23,11 @@ from benchmarks.confluent import PRODUCER
 from benchmarks.duel import Figures, Line, duel, report
 from benchmarks.librdkafka import fill
 from benchmarks.race import cpu_seconds
-from interop.cluster import LOG, NOT_OURS, KafkaNode, Node, OttlaNode, View, image_of, wait_for
 from ottla import Admin, NewTopic
 from ottla.coordination.cluster.records import PartitionChangeRecord, decode_record
 from ottla.records.columns import decode
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import LOG, NOT_OURS, KafkaNode, Node, OttlaNode, View, image_of, wait_for
 
 SIZES = {100: 1_000_000, 1024: 300_000}
 """Bytes of a value, and how many records of it are one turn."""

@@ -20,8 +20,8 @@ from statistics import median
 from rich.table import Table
 
 from benchmarks.race import show
-from benchmarks.spark_setup import ROOT, connector_jars, spark_python
 from ottla import Broker
+from rivals.spark_connector import ROOT, connector_jars, spark_python
 
 VALUE_BYTES = 100
 ROWS = 3_000_000

@@ -26,8 +26,8 @@ from rich.table import Table
 
 from benchmarks.race import show
 from benchmarks.spark_memory import worker_memory
-from benchmarks.spark_setup import connector_jars, spark_python
 from ottla import Admin, Broker, NewTopic, Producer
+from rivals.spark_connector import connector_jars, spark_python
 
 ROOT = Path(__file__).parents[1]
 PARTITIONS = 6

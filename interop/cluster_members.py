@@ -9,7 +9,7 @@ from typing import Any, Self
 import confluent_kafka as ck
 
 from interop.background import Background
-from interop.cluster import PATIENCE
+from rivals.kafka_cluster import PATIENCE
 
 STANDSTILL_SECONDS = 30.0
 TOPICS, COPY = ("read-a", "read-b"), "copy-a"

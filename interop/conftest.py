@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import kafka_node, wait_for
 from interop.java_programs import quick_options
 from ottla import Admin, Broker, NewTopic
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.spark.driver.class_archive import OPTIONS
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import kafka_node, wait_for
 from tests.broker.wire import Wire
 from tools.class_archive import QUICK, class_archive, driver_options
 

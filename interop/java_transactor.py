@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from interop.cluster import PATIENCE, wait_for
 from interop.java_programs import program
+from rivals.kafka_cluster import PATIENCE, wait_for
 
 
 class JavaTransactor:

@@ -6,8 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
-from interop.cluster import PATIENCE, wait_for
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import PATIENCE, wait_for
 
 PER_SECOND = 100
 SETTINGS = {

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from interop.cluster import wait_for
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import wait_for
 from tests.broker.quorum_nodes import CLUSTER, PORT, Place
 
 BROKER_PORT = PORT + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import cycle
 
-from interop.cluster import Node
+from rivals.kafka_cluster import Node
 from tests.checker.generator import Crash
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from benchmarks.spark_setup import connector_jars, spark_python
 from interop import franz_go, java_programs, node, oldest_java
+from rivals.spark_connector import connector_jars, spark_python
 from tools.class_archive import class_archive
 
 

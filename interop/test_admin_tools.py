@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import PATIENCE, wait_for
 from interop.kafka_tools import Tools, dump
 from ottla import Admin, Broker, NewTopic, Producer
 from ottla.client.admin import TopicPartitionReplica
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import PATIENCE, wait_for
 
 CONFIGS = "kafka.admin.ConfigCommand"
 ITS_OWN = (

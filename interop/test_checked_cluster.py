@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from interop.cluster import wait_for
 from ottla import Admin, Cluster
 from ottla.errors import KafkaError
+from rivals.kafka_cluster import wait_for
 from tests.checker.generator import KILLED, Crash, planned
 from tests.checker.history import Ended
 from tests.checker.play import play

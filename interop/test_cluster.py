@@ -15,7 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import (
+from interop.kafka_tools import Tools, dump
+from ottla import Admin, Consumer, NewTopic, Producer
+from ottla.client.admin import ConfigResource
+from ottla.errors import AuthenticationError, OttlaError, TopicAlreadyExistsError
+from ottla.free_ports import free_port
+from rivals import apache_kafka as rival
+from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
+from rivals.kafka_cluster import (
     JAAS,
     LOG,
     OTTLA,
@@ -28,18 +35,11 @@ from interop.cluster import (
     settings_of,
     wait_for,
 )
-from interop.kafka_tools import Tools, dump
-from ottla import Admin, Consumer, NewTopic, Producer
-from ottla.client.admin import ConfigResource
-from ottla.errors import AuthenticationError, OttlaError, TopicAlreadyExistsError
-from ottla.free_ports import free_port
-from rivals import apache_kafka as rival
-from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
 
 OURS = 7
 OTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAMg"
 SESSION_SECONDS = 4
-"""As in `interop.cluster.SHORT`."""
+"""As in `rivals.kafka_cluster.SHORT`."""
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from pathlib import Path
 import confluent_kafka as ck
 import pytest
 
-from interop.cluster import Node, OttlaNode, wait_for
 from interop.cluster_members import CLASSIC, CONSUMER, COPY, TOPICS, Copier, Member
 from interop.kafka_tools import Tools
 from interop.test_cluster_replicas import Cluster, read, reassign
@@ -20,6 +19,7 @@ from ottla import Admin, NewTopic
 from ottla.java_hash import positive_java_hash
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from rivals.apache_kafka import ApacheKafka
+from rivals.kafka_cluster import Node, OttlaNode, wait_for
 from tests.broker.wire import Wire
 
 KAFKA, OURS, OTHER = 1, 21, 22

@@ -19,7 +19,6 @@ from typing import Any
 import confluent_kafka as ck
 import pytest
 
-from interop.cluster import PATIENCE, SHORT, KafkaNode, Node, OttlaNode, View, wait_for
 from interop.java_transactor import JavaTransactor
 from interop.java_writer import JavaWriter
 from interop.kafka_tools import Tools
@@ -31,6 +30,7 @@ from ottla.client.admin import ConfigResource
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.model import LATEST
 from rivals.apache_kafka import ApacheKafka
+from rivals.kafka_cluster import PATIENCE, SHORT, KafkaNode, Node, OttlaNode, View, wait_for
 from tests.checker.generator import KILLED, Crash, planned
 from tests.checker.history import Ended, GivenUp
 from tests.checker.play import play
@@ -54,7 +54,7 @@ class Cluster:
 
     def writer(self, topics: Sequence[str], address: str = "") -> Writer:
         """One that says of the cluster what there is to say where it stands still."""
-        return Writer(address or self.address, topics, about=lambda: self.view.told(topics))
+        return Writer(address or self.address, topics, about=lambda: self.view.describe(topics))
 
     def settle(self, topics: Mapping[str, Sequence[int]]) -> None:
         """Wait until all copies are in sync, and the same."""

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from interop.cluster import wait_for
 from interop.kafka_tools import Tools, tool
 from ottla import Admin, NewTopic, Producer
 from ottla.cli.main import main
 from ottla.coordination.controller.first_levels import STEPS
+from rivals.kafka_cluster import wait_for
 
 TOPICS, CONFIGS = "TopicCommand", "kafka.admin.ConfigCommand"
 LEVELS = {**STEPS, "3.3-IV3": 7}

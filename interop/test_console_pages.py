@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from interop.chromium import LOOKS, NARROW, PATIENCE_MS, WIDE, Look, audited, chromium, page_of
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.admin import ConfigResource
 from ottla.free_ports import free_port
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.broker.wire import Wire
 from tests.console.conftest import browser_of
+from tools.chromium import LOOKS, NARROW, PATIENCE_MS, WIDE, Look, audited, chromium, page_of
 
 expect.set_options(timeout=PATIENCE_MS)
 PICTURES = os.environ.get("OTTLA_PICTURES")

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from interop.cluster import wait_for
 from interop.conftest import NewTopicName
 from interop.rows import START
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
@@ -25,6 +24,7 @@ from ottla.errors import (
     UnknownTopicOrPartitionError,
 )
 from ottla.model import EARLIEST, LATEST
+from rivals.kafka_cluster import wait_for
 
 PATIENCE = 30.0
 

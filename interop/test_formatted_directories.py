@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from interop.cluster import wait_for
 from interop.kafka_places import BROKER_PORT, KafkaPlace
 from ottla import Admin
 from ottla.cli.storage.storage import storage
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import wait_for
 from tests.broker.cluster_nodes import BrokerPlace
 from tests.broker.quorum_nodes import CLUSTER, Place, new_hosts
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import wait_for
 from interop.kafka_places import KafkaPlace
 from interop.kafka_tools import tool
 from ottla import Admin, NewTopic
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import wait_for
 from tests.broker.cluster_nodes import BrokerPlace
 from tests.broker.quorum_nodes import PORT, Place, new_hosts
 from tests.certificates import Authority

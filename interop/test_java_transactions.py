@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import wait_for
 from interop.kafka_places import BROKER_PORT, KafkaPlace, give_both_roles
 from interop.kafka_tools import Tools
 from ottla import Admin, NewTopic, read_table
 from ottla.errors import OttlaError
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import wait_for
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.cli.conftest import start
 

@@ -11,10 +11,10 @@ from unittest.mock import patch
 
 import pytest
 
-from interop.cluster import wait_for
 from ottla import Admin, NewTopic, Producer
 from ottla.errors import OttlaError
 from rivals import kerberos
+from rivals.kafka_cluster import wait_for
 from rivals.kerberos import REALM, Realm, realm
 from tests.broker.cluster_nodes import BrokerPlace
 from tests.broker.quorum_nodes import PORT, Place, new_hosts

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from interop.cluster import wait_for
 from interop.kafka_places import KafkaPlace
 from interop.kafka_tools import tool
 from ottla.coordination.quorum.control_records import LeaderChangeMessage, decode_control
 from ottla.records.batch import iter_headers
 from ottla.storage.state_log.snapshot import control_of
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import wait_for
 from tests.broker.quorum_nodes import Place, new_hosts
 
 KAFKA, OURS = 1, (2, 3)

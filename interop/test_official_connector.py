@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.spark_setup import connector_jars, spark_python
 from ottla import Admin, NewTopic, read_table
+from rivals.spark_connector import connector_jars, spark_python
 
 pytestmark = [pytest.mark.behaviour("D4"), pytest.mark.usefixtures("quick_drivers")]
 ROOT = Path(__file__).parents[1]

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.chromium import chromium
 from ottla.pipelines.file.reading import read_pipelines
 from ottla.pipelines.manager.control import Remote, controlled
 from ottla.pipelines.manager.manager import Manager
 from ottla.pipelines.manager.session import end_session, session_for
 from tests.patience import eventually
+from tools.chromium import chromium
 
 LONG = 120.0
 SENT = """

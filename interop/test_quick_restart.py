@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from interop.background import Background
-from interop.cluster import wait_for
 from interop.kafka_tools import Tools
 from interop.test_cluster_replicas import read
 from interop.writer import Writer
 from ottla import Admin, Cluster, NewTopic
 from rivals.apache_kafka import fetch
+from rivals.kafka_cluster import wait_for
 
 NODES = (1, 2, 3)
 SOURCE, COPY = "source", "copy"

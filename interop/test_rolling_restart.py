@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from interop.background import Background
-from interop.cluster import wait_for
 from interop.java_writer import JavaWriter
 from interop.test_cluster_replicas import read
 from interop.transactor import Transactor
@@ -18,6 +17,7 @@ from interop.writer import Writer
 from ottla import Admin, Cluster, Consumer, NewTopic
 from ottla.errors import OttlaError
 from rivals.apache_kafka import fetch
+from rivals.kafka_cluster import wait_for
 
 NODES = (1, 2, 3)
 SINGLE, WHOLE = ([f"{name}-{node}" for node in NODES] for name in ("single", "whole"))

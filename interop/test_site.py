@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from interop.chromium import PATIENCE_MS, chromium
+from tools.chromium import PATIENCE_MS, chromium
 
 ROOT = Path(__file__).parent.parent
 expect.set_options(timeout=PATIENCE_MS)

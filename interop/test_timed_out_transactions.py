@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import wait_for
 from interop.conftest import NewTopicName
 from interop.java_programs import program
 from ottla import Admin, Broker, Producer
 from ottla.errors import InvalidTxnStateError, KafkaError, ProducerFencedError
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import wait_for
 from tests.broker.wire import Wire, values
 
 SWEEP = "transaction.abort.timed.out.transaction.cleanup.interval.ms"

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import wait_for
 from interop.kafka_places import BROKER_PORT, KafkaPlace
 from ottla import Admin
 from ottla.client.admin.quorum import RaftVoterEndpoint
@@ -19,6 +18,7 @@ from ottla.errors import KafkaError
 from ottla.model import TopicPartition
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import wait_for
 from tests.broker.cluster_nodes import BrokerPlace, counted, is_led, make_topic
 from tests.broker.quorum_nodes import PORT, Place, new_hosts
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import confluent_kafka as ck
 
 from interop.background import Background
-from interop.cluster import wait_for
+from rivals.kafka_cluster import wait_for
 
 ABORTED_EACH = 5
 """Every so many numbers are written once in a transaction that is aborted, before they are in one that is not."""

@@ -8,7 +8,7 @@ from typing import Any
 import confluent_kafka as ck
 
 from interop.background import Background
-from interop.cluster import wait_for
+from rivals.kafka_cluster import wait_for
 
 PACE_SECONDS = 0.002
 

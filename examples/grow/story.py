@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from examples.grow.load import Load, read_all
 from examples.grow.timeline import Timeline
-from interop.cluster import OttlaNode, View, kafka_node, wait_for
 from interop.kafka_tools import Tools
 from ottla import Admin, NewTopic
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import OttlaNode, View, kafka_node, wait_for
 
 TOPIC, PARTITIONS = "orders", 3
 KAFKA, OURS = 1, 7

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from interop.cluster import wait_for
 from interop.splits.crowd import Crowd, topics_of
 from interop.splits.ledger import Row, Tally, skipped, tally
 from interop.splits.nodes import Node
 from ottla import Admin, Consumer, TopicPartition
 from ottla.errors import OttlaError
 from ottla.model import LATEST
+from rivals.kafka_cluster import wait_for
 
 SETTLED_SECONDS = 240.0
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from interop.cluster import NOT_OURS, OTTLA
 from interop.splits.network import Network, address
 from ottla.storage.directory.meta_properties import random_id
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import NOT_OURS, OTTLA
 
 KAFKA, OURS = "kafka", "ottla"
 BROKER, CONTROLLER, COMBINED = "broker", "controller", "broker,controller"

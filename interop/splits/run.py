@@ -15,7 +15,6 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from interop.cluster import wait_for
 from interop.java_programs import compiled, quick_options
 from interop.splits import account
 from interop.splits.crowd import JAVA, LED, STEADY, TRANSACTIONAL, Crowd, topics_of
@@ -27,6 +26,7 @@ from interop.splits.standstill import Standstills
 from ottla import Admin, NewTopic, TopicPartition
 from ottla.errors import OttlaError
 from rivals import apache_kafka as rival
+from rivals.kafka_cluster import wait_for
 
 PATIENCE = 240.0
 MORE = 5

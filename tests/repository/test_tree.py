@@ -97,3 +97,28 @@ def test_no_package_is_a_promise() -> None:
         and not any(beside != file for beside in file.parent.rglob("*.py"))
     ]
     assert promises == []
+
+
+def imported_folders(folder: str) -> set[str]:
+    """The top-level packages that the Python files of a folder import."""
+    found: set[str] = set()
+    for file in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(tree_of(file)):
+            if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+                found.add(node.module.partition(".")[0])
+            elif isinstance(node, ast.Import):
+                found.update(alias.name.partition(".")[0] for alias in node.names)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("folder", "users"),
+    [
+        ("interop", {"benchmarks"}),
+        ("benchmarks", {"interop"}),
+        ("rivals", {"interop", "benchmarks", "examples"}),
+        ("tools", {"interop", "benchmarks", "examples"}),
+    ],
+)
+def test_interop_and_benchmarks_share_only_rivals_and_tools(folder: str, users: set[str]) -> None:
+    assert imported_folders(folder) & users == set()

@@ -1,6 +1,6 @@
-"""A Chromium without a window, and pages of the console in it.
+"""Headless Chromium, for tests, benchmarks and pictures of the console's pages.
 
-Nothing here waits for a time: a condition on the page is waited for, with a deadline.
+Callers wait for a condition on the page, with a deadline; no function sleeps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AUDIT = (Path(__file__).parent / "page_audit.js").read_text(encoding="utf-8")
 
 
 class Look(NamedTuple):
-    """How somebody looks at the page."""
+    """The colour scheme, width and language that a page is shown with."""
 
     scheme: Literal["light", "dark"]
     width: int
@@ -44,15 +44,17 @@ LOOKS = (WIDE, NARROW, Look("dark", 1280), Look("light", 360))
 
 
 def executable() -> str:
-    """Where Chromium is."""
+    """Return the path of Chromium."""
     found = os.environ.get("OTTLA_CHROMIUM") or shutil.which("chromium")
-    assert found is not None, "there is no chromium here; `make interop` installs it on Debian, as root"
+    assert found is not None, (
+        "chromium not found: run `make interop` as root on Debian, or set OTTLA_CHROMIUM to its path"
+    )
     return found
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser with an empty profile. While it is there, this thread has no event loop to give to others."""
+    """Run a browser with an empty profile. Playwright occupies this thread's event loop meanwhile."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable(), headless=True, args=list(FLAGS))
         try:
@@ -63,7 +65,7 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def page_of(browser: Browser, url: str, look: Look = WIDE) -> Iterator[Page]:
-    """A page in a profile of its own; at its end nothing may have gone wrong in its scripts or been refused to them."""
+    """Open a page in a profile of its own. At the end, fail if a script raised an error or sent a request elsewhere."""
     context = browser.new_context(
         color_scheme=look.scheme, viewport={"width": look.width, "height": 800}, locale=look.language
     )
@@ -71,19 +73,19 @@ def page_of(browser: Browser, url: str, look: Look = WIDE) -> Iterator[Page]:
     page.set_default_timeout(PATIENCE_MS)
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(error.stack or str(error)))
-    page.on("console", lambda told: wrong.append(told.text) if told.type == "error" else None)
-    page.on("request", lambda asked: None if asked.url.startswith((url, "blob:")) else wrong.append(asked.url))
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda request: None if request.url.startswith((url, "blob:")) else wrong.append(request.url))
     try:
         page.goto(url)
         yield page
     finally:
         context.close()
-    # An answer that is no success is told on the page, as a sentence; the browser notes it, too.
+    # The page shows an unsuccessful response as a sentence; the browser logs it as well.
     wrong = [text for text in wrong if not text.startswith("Failed to load resource")]
-    assert not wrong, "\n".join(wrong)  # said here: pytest rewrites the asserts of tests alone
+    assert not wrong, "\n".join(wrong)  # with a message: pytest rewrites asserts only in tests
 
 
 def audited(page: Page) -> list[str]:
-    """What a reader of this page would stumble over."""
+    """Return the accessibility and layout problems of a page."""
     found: Any = page.evaluate(AUDIT)
     return list(found)

@@ -1,4 +1,7 @@
-"""A cluster of an Apache Kafka node that is controller and broker, and of brokers that join it: Kafka's and ours."""
+"""A cluster of one Apache Kafka node, controller and broker in one, and of further brokers: Kafka's and Ottla's.
+
+Used by `interop/`, `benchmarks/` and `examples/grow/`.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ from tests.certificates import Authority
 PATIENCE = 90.0
 LOG = Path("__cluster_metadata-0", "00000000000000000000.log")
 NOT_OURS = ("--feature", "share.version=0", "--feature", "streams.version=0")
-"""What a cluster of today runs and our broker does not."""
+"""Features that Kafka 4.3 enables by default and Ottla's broker does not support."""
 SHORT = {"broker.session.timeout.ms": "4000"}
-"""Who comes again is let in when its last session is over, also after a clean end."""
-UNASKED = {"auto.leader.rebalance.enable": "false"}
-"""Nobody leads anew but when a test says so."""
+"""A broker that restarts is unfenced after its last session has expired, also after a clean shutdown."""
+NO_AUTOMATIC_ELECTIONS = {"auto.leader.rebalance.enable": "false"}
+"""Preferred leaders are elected only when a test requests it."""
 USER, PASSWORD, STORE_PASSWORD = "cluster", "cluster-s3cret", "store-secret"
 JAAS = "org.apache.kafka.common.security."
 OTTLA = [sys.executable, "-m", "ottla.cli.main"]
@@ -40,7 +43,7 @@ OTTLA = [sys.executable, "-m", "ottla.cli.main"]
 def wait_for(
     condition: Callable[[], object], what: str | Callable[[], object] = "", patience: float = PATIENCE
 ) -> None:
-    """`what` is said where it is not so in time; a function says how things are by then."""
+    """Wait for `condition`. Fail with `what` after `patience` seconds; a function is called for the text at that time."""
     deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline, what if isinstance(what, str) else what()
@@ -48,7 +51,7 @@ def wait_for(
 
 
 def image_of(log: Path) -> ClusterMetadata:
-    """What the records of a log make."""
+    """Replay a metadata log and return the image."""
     columns = decode(log.read_bytes())
     machine = ClusterMetadata()
     for row in range(columns.count):
@@ -59,14 +62,14 @@ def image_of(log: Path) -> ClusterMetadata:
 
 @cache
 def security() -> Mapping[str, str]:
-    """How controllers and brokers of the cluster come to each other: nobody reads along, everybody logs in."""
+    """Settings for connections between nodes: TLS, and SASL for controllers and brokers."""
     folder = Path(tempfile.mkdtemp(prefix="cluster-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     authority = Authority(folder)
     store = folder / "node.p12"
     store.write_bytes(authority.certificate().pkcs12(STORE_PASSWORD))
-    who = f'required username="{USER}" password="{PASSWORD}"'
-    plain = f'{JAAS}plain.PlainLoginModule {who} user_{USER}="{PASSWORD}";'
+    login = f'required username="{USER}" password="{PASSWORD}"'
+    plain = f'{JAAS}plain.PlainLoginModule {login} user_{USER}="{PASSWORD}";'
     return {
         "listener.security.protocol.map": "CONTROLLER:SASL_SSL,PLAINTEXT:PLAINTEXT,INTERNAL:SASL_SSL",
         "inter.broker.listener.name": "INTERNAL",
@@ -75,7 +78,7 @@ def security() -> Mapping[str, str]:
         "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.controller.plain.sasl.jaas.config": plain,
         "listener.name.internal.sasl.enabled.mechanisms": "SCRAM-SHA-512",
-        "listener.name.internal.scram-sha-512.sasl.jaas.config": f"{JAAS}scram.ScramLoginModule {who};",
+        "listener.name.internal.scram-sha-512.sasl.jaas.config": f"{JAAS}scram.ScramLoginModule {login};",
         "delegation.token.secret.key": "cluster-s3cret-of-tokens",
         "ssl.keystore.type": "PKCS12",
         "ssl.keystore.location": str(store),
@@ -88,17 +91,17 @@ def security() -> Mapping[str, str]:
 
 @contextmanager
 def kafka_node() -> Iterator[ApacheKafka]:
-    """The node that is controller and broker."""
+    """Run the Kafka node that is controller and broker."""
     rival.fetch()
     formatted_with = (*NOT_OURS, "--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]")
     with rival.apache_kafka(
-        SHORT | UNASKED | dict(security()), listeners=("INTERNAL",), formatted_with=formatted_with
+        SHORT | NO_AUTOMATIC_ELECTIONS | dict(security()), listeners=("INTERNAL",), formatted_with=formatted_with
     ) as kafka:
         yield kafka
 
 
 def settings_of(node_id: int, kafka: ApacheKafka, folder: Path, port: int = 0) -> dict[str, str]:
-    """A broker of the cluster, in Kafka's words."""
+    """Return the settings of a broker of the cluster, under Kafka's names."""
     return {
         "process.roles": "broker",
         "node.id": str(node_id),
@@ -114,17 +117,17 @@ def settings_of(node_id: int, kafka: ApacheKafka, folder: Path, port: int = 0) -
 
 
 def formatted(properties: Path) -> Path:
-    """The same settings, whose directory is made ready, as Kafka reads it too."""
+    """Format the log directory of a settings file, and return the file. Kafka reads such directories too."""
     command = [*OTTLA, "storage", "format", "-t", CLUSTER_ID, "-c", str(properties), "--no-initial-controllers"]
     subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
     return properties
 
 
 class Node:
-    """A broker that joins, in a process of its own; it can be killed and started again."""
+    """A broker that joins the cluster, in a process of its own; it can be killed and restarted."""
 
     command: tuple[str, ...] = ()
-    """What is called with the file of its settings."""
+    """The program and its arguments before the settings file."""
 
     def __init__(
         self, node_id: int, kafka: ApacheKafka, folder: Path, settings: Mapping[str, str] = MappingProxyType({})
@@ -139,7 +142,7 @@ class Node:
         formatted(self._properties)
         self._process: subprocess.Popen[bytes] | None = None
         self._last_epoch = -1
-        """Under which it was let in before its last start."""
+        """The broker epoch before the last start, or -1."""
 
     @property
     def address(self) -> str:
@@ -155,32 +158,32 @@ class Node:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        self._last_epoch = self._epoch_if_let_in()
+        self._last_epoch = self._epoch_if_unfenced()
         with self._output.open("ab") as output:
             self._process = subprocess.Popen([*self.command, str(self._properties)], stdout=output, stderr=output)
 
     def wait_until_in(self) -> None:
-        """Until the controllers have let it in, in this life: of the last one they may not have heard yet that it is over."""
+        """Wait until this start of the broker is unfenced. Its previous registration may still be in the log."""
 
-        def is_in() -> bool:
+        def is_unfenced() -> bool:
             assert self._process is not None
             assert self._process.poll() is None, self._output.read_text(errors="replace")[-3000:]
-            return self._epoch_if_let_in() > self._last_epoch and listens(self.port)
+            return self._epoch_if_unfenced() > self._last_epoch and listens(self.port)
 
-        wait_for(is_in, lambda: f"{self.node_id} is not let in: {self.output[-3000:]}")
+        wait_for(is_unfenced, lambda: f"{self.node_id} is still fenced: {self.output[-3000:]}")
 
-    def _epoch_if_let_in(self) -> int:
+    def _epoch_if_unfenced(self) -> int:
         registration = image_of(self._kafka.directory / LOG).registrations.get(self.node_id)
         return -1 if registration is None or registration.fenced else registration.epoch
 
     def kill(self) -> None:
-        """As when the power of its process goes."""
+        """Kill the process."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     def freeze(self) -> None:
-        """Until `thaw` it does nothing; it stops when one of its threads hears of it, which may take a busy machine a while."""
+        """Stop the process until `thaw`, and wait until each of its threads has stopped."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         tasks = Path(f"/proc/{self.process_id}/task")
@@ -191,7 +194,7 @@ class Node:
         self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
-        """Have it hand over and end; its status."""
+        """Shut the broker down cleanly, and return its exit status."""
         assert self._process is not None
         self._process.terminate()
         try:
@@ -201,12 +204,12 @@ class Node:
             self._process.wait()
 
     def lose_disk(self) -> None:
-        """A new one, made ready, is in its place."""
+        """Replace the data directory with an empty, formatted one."""
         shutil.rmtree(self.data)
         formatted(self._properties)
 
     def log(self, partition: str) -> bytes:
-        """The bytes of a partition's segments, one after the other."""
+        """Return the bytes of all segments of a partition."""
         folder = self.data / partition
         return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
 
@@ -224,7 +227,7 @@ class KafkaNode(Node):
 
 
 class View:
-    """What the controllers say, by the log that they keep."""
+    """The cluster's metadata, read from the controller's log."""
 
     def __init__(self, kafka: ApacheKafka) -> None:
         self._log = kafka.directory / LOG
@@ -233,8 +236,8 @@ class View:
         found = image_of(self._log).topics.get(topic)
         return None if found is None or len(found.partitions) <= partition else found.partitions[partition]
 
-    def told(self, topics: Sequence[str]) -> str:
-        """Who leads them, and who is let in, for a person."""
+    def describe(self, topics: Sequence[str]) -> str:
+        """Return the brokers' states and the partitions' states as text for an error."""
         image = image_of(self._log)
         brokers = {id_: "fenced" if each.fenced else "in" for id_, each in image.registrations.items()}
         return f"{brokers}; {[(topic, self.state(topic)) for topic in topics]}"

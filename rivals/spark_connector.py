@@ -1,4 +1,4 @@
-"""What the race against Spark's own Kafka connector needs, fetched once into .cache/."""
+"""A Python environment with PySpark, and the jars of Spark's Kafka connector, downloaded once into .cache/."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEEDED = ("spark-sql-kafka-0-10_*.jar", "kafka-clients-*.jar", "commons-pool2-*.
 
 
 SPARK = "4.2.0"
-"""The newest Spark of which the connector can be had."""
+"""The newest Spark with a released Kafka connector."""
 
 
 PACKAGES = (
@@ -39,7 +39,7 @@ PACKAGES = (
 
 
 def spark_python() -> Path:
-    """The Python of an environment with that Spark and what Ottla needs; one that lacks something is given it."""
+    """Return the Python of an environment with that Spark and Ottla's dependencies; create or update it if necessary."""
     home = CACHE / "pyspark-4.2"
     python = home / "bin" / "python"
     done = home / "ready"
@@ -54,7 +54,7 @@ def spark_python() -> Path:
 
 
 def connector_jars(python: Path) -> list[Path]:
-    """The connector's jars, and our stand-in for its authentication helper."""
+    """Return the connector's jars, and our stub of its authentication helper."""
     home = CACHE / "spark-connector"
     stub = home / "auth-stub.jar"
     if not stub.exists():
@@ -67,7 +67,7 @@ def connector_jars(python: Path) -> list[Path]:
 
 
 def delta_jars() -> list[Path]:
-    """Of Delta's connector."""
+    """Return the jars of Delta's connector."""
     home = CACHE / "spark-delta"
     if not any(home.glob("delta-spark_*.jar")):
         home.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def delta_jars() -> list[Path]:
 
 
 def postgresql_jar() -> Path:
-    """PostgreSQL's JDBC driver, which Spark's source and sink of tables need."""
+    """Return PostgreSQL's JDBC driver, which Spark's JDBC source and sink need."""
     jar = CACHE / f"postgresql-{JDBC}.jar"
     if not jar.exists():
         copy = [f"-Dartifact=org.postgresql:postgresql:{JDBC}", f"-DoutputDirectory={CACHE}"]
@@ -99,7 +99,7 @@ def compile_stub(python: Path, jar: Path) -> None:
 
 
 def tool(name: str) -> str:
-    """A program of the JDK, or Maven."""
+    """Return the path of a program of the JDK, or of Maven."""
     found = shutil.which(name)
     if found is None:
         raise SystemExit(
