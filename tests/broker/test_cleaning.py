@@ -161,8 +161,8 @@ def test_files_that_cannot_be_put_in_their_place_are_when_the_disk_lets_them(
     def refusing(segment: Segment, suffix: str) -> None:
         if suffix == "" and refused == "rename":
             # One file has its name by then, the others have not.
-            if segment.beside(".log").exists():
-                segment.beside(".log").rename(segment.directory / f"{0:020d}.log")
+            if segment.file_path(".log").exists():
+                segment.file_path(".log").rename(segment.directory / f"{0:020d}.log")
             refuse()
         real(segment, suffix)
 

@@ -12,7 +12,6 @@ from ottla.broker.embedded import Broker
 from ottla.broker.node import BrokerNode
 from ottla.broker.replication.healing import Healing
 from ottla.coordination.replication.fetched import Append
-from ottla.model import INT64_MAX
 from ottla.records.batch import iter_headers
 from ottla.storage.batches.damage import Damage
 from ottla.storage.log import Log
@@ -224,7 +223,7 @@ def test_what_one_leader_has_not_another_may_have(copied: Path, wire: Wire, agai
 def believe_nothing(node: BrokerNode) -> None:
     """Read what was written in this run as if it had been found."""
     for segment in found(node).log.segments:
-        segment.own_position = segment.own_offset = INT64_MAX
+        segment.distrust()
 
 
 def folder_of(broker: Broker) -> Path:

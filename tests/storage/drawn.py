@@ -38,9 +38,11 @@ def state(log: Log) -> Any:
     """All that a log knows."""
     known = {id_: (entry.epoch, list(entry.batches)) for id_, entry in log.producers.entries.items()}
     marks = [
-        (each.size, each.bytes_since_entry, each.max_timestamp, each.max_timestamp_offset) for each in log.segments
+        (each.size, each.indexes.bytes_since_entry, each.indexes.max_timestamp, each.indexes.max_timestamp_offset)
+        for each in log.segments
     ]
-    indexes = [(list(each.offsets._offsets), list(each.times._timestamps)) for each in log.segments]
+    loaded = [each.load_indexes() for each in log.segments]
+    indexes = [(list(each.offsets._offsets), list(each.times._timestamps)) for each in loaded]
     return (
         log.end_offset,
         known,

@@ -116,7 +116,7 @@ def test_a_list_in_which_an_aborted_transaction_ends_further_on_hides_nothing(lo
     roll(log)
     compact(log)
     log.close()
-    path = log.segments[0].beside(".txnindex")
+    path = log.segments[0].file_path(".txnindex")
     row = bytearray(path.read_bytes())
     row[LAST_OFFSET + 1] ^= 1
     path.write_bytes(row)

@@ -170,7 +170,7 @@ def thinned(log: Log) -> None:
         os.utime(cleaned, ns=(before.st_atime_ns, before.st_mtime_ns - 1_000_000_000))
         cleaned.replace(segment.path)
         for kind in (".index", ".timeindex"):
-            segment.beside(kind).unlink()
+            segment.file_path(kind).unlink()
 
 
 @pytest.mark.parametrize("clean", [True, False])

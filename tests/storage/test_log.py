@@ -92,7 +92,7 @@ def test_reads_find_every_offset_through_the_index(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0", LogConfig(index_interval_bytes=300))
     for number in range(200):
         append(log, *[b"x" * (number % 37)] * (number % 3 + 1))
-    assert len(log.segments[-1].offsets) > 20
+    assert len(log.segments[-1].indexes.offsets) > 20
     for offset in range(log.end_offset):
         header = parse_header(bytes_of(log, offset))
         assert header.base_offset <= offset <= header.last_offset

@@ -86,7 +86,7 @@ class LogAgainstList(RuleBasedStateMachine):
         start = self.log.start_offset
         ends = dict(zip(self.log.bases, [*self.log.bases[1:], self.log.end_offset], strict=True))
         for segment in self.log.retain(NOW + age):
-            assert segment.max_timestamp < NOW + age - 60 or ends[segment.base_offset] <= start
+            assert segment.indexes.max_timestamp < NOW + age - 60 or ends[segment.base_offset] <= start
 
     @rule(share=st.floats(0, 1), max_bytes=st.integers(0, 3000))
     def read(self, share: float, max_bytes: int) -> None:

@@ -48,7 +48,7 @@ def damage(log: Log, offset: int, place: int = 70) -> None:
 def after_a_crash(log: Log) -> Log:
     """What a start finds where only the log was on the disk."""
     log.flush()
-    log.segments[0].beside(".txnindex").unlink(missing_ok=True)
+    log.segments[0].file_path(".txnindex").unlink(missing_ok=True)
     return open_log(log.directory)
 
 
@@ -99,7 +99,7 @@ def test_an_index_that_does_not_fit_to_a_damaged_log_is_not_believed(tmp_path: P
     log = written(tmp_path / "t-0", commit=True)
     log.close()
     damage(log, 3)
-    index = log.segments[0].beside(".txnindex")
+    index = log.segments[0].file_path(".txnindex")
     row = bytearray(index.read_bytes())
     row[9] ^= 1  # the producer's id
     index.write_bytes(row)
@@ -117,7 +117,7 @@ def test_what_is_not_known_before_a_repair_is_not_known_after_it(tmp_path: Path,
     log = written(tmp_path / "t-0", commit=commit)
     damage(log, 3)
     log.flush()
-    log.segments[0].beside(".txnindex").unlink(missing_ok=True)
+    log.segments[0].file_path(".txnindex").unlink(missing_ok=True)
     repaired(log.directory)
     for clean in (False, True, True, False):
         log = open_log(log.directory, clean=clean, recovery_point=7 if clean else 0)

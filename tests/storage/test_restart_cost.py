@@ -113,7 +113,7 @@ def test_indexes_as_a_crash_leaves_them_are_no_reason_to_read_what_was_forced_to
     assert bytes_read() <= 3 * BATCH_BYTES + SLACK
     assert again.epochs.entries == [(0, 0), (1, 50)]
     assert again.max_timestamp() == (99, NOW + 99, 1)
-    assert "made anew" not in caplog.text
+    assert "rebuilding it" not in caplog.text
 
 
 def transactions(log: Log, turns: int) -> None:

@@ -63,9 +63,9 @@ def test_a_segment_has_its_indexes_from_its_beginning_on(tmp_path: Path) -> None
 def test_a_segment_does_not_begin_with_the_indexes_of_another(tmp_path: Path) -> None:
     (tmp_path / "t-0").mkdir()
     left = Segment.create(tmp_path / "t-0", 7, 4096)
-    left.beside(".index").write_bytes(bytes(16))
+    left.file_path(".index").write_bytes(bytes(16))
     left.path.unlink()
-    assert Segment.create(tmp_path / "t-0", 7, 4096).index_bytes() == 0
+    assert Segment.create(tmp_path / "t-0", 7, 4096).indexes.size_on_disk() == 0
 
 
 def test_rolled_segments_have_both_indexes_on_disk(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_a_torn_last_segment_is_no_hole(tmp_path: Path) -> None:
     cut(log.directory, 8, ONE - 3)
     assert not list(holes(log.directory))
     log = Log.open(log.directory, SMALL, now_ms=NOW)
-    assert (log.end_offset, [segment.ground.damages for segment in log.segments]) == (8, [[]] * 5)
+    assert (log.end_offset, [segment.ranges.damages for segment in log.segments]) == (8, [[]] * 5)
 
 
 @pytest.mark.behaviour("B2")

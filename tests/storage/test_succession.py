@@ -73,7 +73,7 @@ def test_who_reads_behind_the_last_batch_that_compaction_left_meets_the_hole_too
     lose(log.directory, kept[1])
     log = opened(tmp_path, TABLE)[1]
     with pytest.raises(DamagedLogError, match=f"seek to offset {kept[2]} to go on"):
-        log.read(log.segments[0].ground.gone[0].offset, 1000)
+        log.read(log.segments[0].ranges.missing[0].offset, 1000)
 
 
 def test_two_neighbours_that_are_gone_are_one_hole(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_log_with_a_hole_is_not_compacted_as_that_would_hide_it(tmp_path: Path
     log = opened(tmp_path, TABLE)[1]
     with pytest.raises(DamagedLogError, match="nobody deleted them"):
         compact(log)
-    assert log.segments[1].ground.gone
+    assert log.segments[1].ranges.missing
 
 
 def test_a_transaction_that_may_have_ended_in_the_hole_is_neither_served_nor_hidden(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_what_another_broker_has_cleaned_away_is_not_missed(tmp_path: Path, apar
     renote(folder)
     foreign_cleaning(folder, 2, 4, 6)
     assert not missing_segments(folder)
-    assert not opened(tmp_path)[1].segments[1].ground.gone
+    assert not opened(tmp_path)[1].segments[1].ranges.missing
 
 
 def set_times(folder: Path, apart_ms: int) -> None:
@@ -330,7 +330,7 @@ def test_what_follows_a_log_that_was_cut_between_two_segments_may_begin_later(tm
         append(log, b"behind")
         directory.close(clean=False)
         assert not missing_segments(log.directory)
-        assert not opened(tmp_path)[1].segments[1].ground.gone
+        assert not opened(tmp_path)[1].segments[1].ranges.missing
 
 
 def test_a_cut_that_a_full_disk_does_not_let_note_looks_like_no_damage(tmp_path: Path) -> None:
@@ -384,7 +384,7 @@ def test_no_kill_makes_a_cleaning_look_like_damage(tmp_path: Path, seed: int, at
             assert not missing_segments(moment / "flights-0"), moment
             swapping += any((moment / "flights-0").glob("*.swap"))
             log = Log.open(moment / "flights-0", TABLE, now_ms=NOW)
-            assert not any(segment.ground.gone for segment in log.segments), moment
+            assert not any(segment.ranges.missing for segment in log.segments), moment
     assert swapping > 10
 
 

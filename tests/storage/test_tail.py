@@ -21,12 +21,12 @@ from tests.storage.producing import end, send
 def check_reads(log: Log) -> None:
     """From each offset the same is read when nothing is remembered; what is brought along is what the file has."""
     remembered = [log.read(offset, 150) for offset in range(log.end_offset)]
-    tails = [(segment, segment.tail_offset) for segment in log.segments]
+    tails = [(segment, segment._tail_offset) for segment in log.segments]
     for segment, _ in tails:
-        segment.tail_offset = INT64_MAX
+        segment._tail_offset = INT64_MAX
     searched = [log.read(offset, 150) for offset in range(log.end_offset)]
     for segment, offset in tails:
-        segment.tail_offset = offset
+        segment._tail_offset = offset
     assert [place and (place.position, place.size) for place in remembered] == [
         place and (place.position, place.size) for place in searched
     ]
@@ -143,8 +143,8 @@ def test_an_append_that_is_taken_back_is_not_remembered(tmp_path: Path, monkeypa
         patch.setattr(type(log.epochs), "assign", failing)
         with pytest.raises((OSError, KafkaError)):
             append(log, b"b")
-    assert log.segments[-1].tail_offset == INT64_MAX
-    assert not log.segments[-1].tail
+    assert log.segments[-1]._tail_offset == INT64_MAX
+    assert not log.segments[-1]._tail
     append(log, b"c")
     check_reads(log)
     log.close()

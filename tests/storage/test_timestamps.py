@@ -10,7 +10,7 @@ from ottla.model import OffsetAndTimestamp
 from ottla.records.batch import parse_header
 from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.log_config import LogConfig
-from ottla.storage.segments.record_times import first_at
+from ottla.storage.segments.segment import find_record
 from tests.storage.batches import GZIP, NOW, append, batch, open_log
 
 LATEST_BYTE = 35
@@ -69,7 +69,7 @@ def test_an_index_of_times_that_has_lost_its_end_is_made_anew(
     assert [again.offset_for_timestamp(NOW + number) for number in range(50)] == [
         OffsetAndTimestamp(number, NOW + number, 0) for number in range(50)
     ]
-    assert "00.timeindex does not tell the times of its log: it is made anew" in caplog.text
+    assert "00.timeindex does not match the timestamps of its log; rebuilding it" in caplog.text
 
 
 def test_a_damaged_batch_that_says_a_later_time_than_the_index_does_not_have_that_made_anew(
@@ -84,8 +84,8 @@ def test_a_damaged_batch_that_says_a_later_time_than_the_index_does_not_have_tha
         file.seek(log.segments[0].size // 5 + LATEST_BYTE)
         file.write(b"\x7f")
     again = open_log(tmp_path, config, clean=True, recovery_point=5)
-    assert again.segments[0].latest() == NOW
-    assert "made anew" not in caplog.text
+    assert again.segments[0].largest_timestamp() == NOW
+    assert "rebuilding it" not in caplog.text
 
 
 def test_a_batch_that_cannot_be_read_is_named_to_who_asks_for_a_time_in_it(tmp_path: Path) -> None:
@@ -130,6 +130,6 @@ def test_a_record_is_found_inside_a_compressed_batch(tmp_path: Path) -> None:
 def test_the_end_of_a_transaction_is_found_by_its_time_too() -> None:
     control = batch(b"commit", timestamps=[NOW], attributes=0x30)
     header = parse_header(control)
-    assert first_at(control, header, NOW, 0) == (0, NOW, -1)
-    assert first_at(control, header, NOW + 1, 0) is None
-    assert first_at(control, header, NOW, 1) is None
+    assert find_record(control, header, NOW, 0) == (0, NOW, -1)
+    assert find_record(control, header, NOW + 1, 0) is None
+    assert find_record(control, header, NOW, 1) is None

@@ -114,6 +114,7 @@ ROOMS: dict[str, Room] = {
             "storage/batches/scan.py",
             "storage/cleaning/cleaning_plan.py",
             "storage/indexes/index_file.py",
+            "storage/indexes/index_set.py",
             "storage/cleaning/key_map.py",
             "storage/log_config.py",
             "storage/indexes/offset_index.py",
@@ -143,12 +144,8 @@ ROOMS: dict[str, Room] = {
     ),
     "storage/log": Room(
         (
-            "storage/log/appending.py",
-            "storage/log/following.py",
-            "storage/log/high_watermark.py",
-            "storage/log/log_end.py",
-            "storage/log/rolling.py",
-            "storage/log/truncation.py",
+            "storage/log/append_path.py",
+            "storage/log/log.py",
             "storage/leader_epochs.py",
         ),
         (
@@ -167,6 +164,8 @@ ROOMS: dict[str, Room] = {
             "storage/recovery/*.py",
             "storage/segments/beginning.py",
             "storage/segments/gaps.py",
+            "storage/segments/known_ranges.py",
+            "storage/segments/segment.py",
             "storage/segments/segment_end.py",
         ),
         (

@@ -31,9 +31,10 @@ def partition_view(partition: Partition, log: Log, now: float) -> PartitionView:
 
 def segment_view(segment: Segment, active: bool) -> SegmentView:
     """A segment; what it has only in files is not read for this."""
-    if not segment.indexed():
+    indexes = segment.indexes
+    if not indexes.is_loaded():
         return SegmentView(segment.base_offset, segment.size, active, None, None)
-    return SegmentView(segment.base_offset, segment.size, active, len(segment.offsets), len(segment.times))
+    return SegmentView(segment.base_offset, segment.size, active, len(indexes.offsets), len(indexes.times))
 
 
 def replica_views(leadership: Leadership, now: float) -> tuple[ReplicaView, ...]:

@@ -18,7 +18,7 @@ class Cleanable(Protocol):
     base_offset: int
     size: int
 
-    def latest(self) -> int:
+    def largest_timestamp(self) -> int:
         """Its largest timestamp, -1 where there is none."""
 
     def first_timestamp(self) -> int:
@@ -67,7 +67,7 @@ def plan(
     stop = 0
     while stop + 1 < len(segments) and bases[stop + 1] <= safe_up_to:
         young = config.min_compaction_lag_ms > 0 and bases[stop + 1] > first_dirty
-        if young and segments[stop].latest() > now_ms - config.min_compaction_lag_ms:
+        if young and segments[stop].largest_timestamp() > now_ms - config.min_compaction_lag_ms:
             break
         stop += 1
     dirty = min(max(bisect_right(bases, first_dirty) - 1, 0), stop)

@@ -35,7 +35,7 @@ def extents_of(log: Log, upper_bound: int) -> list[Extent]:
     """The segments below a segment's base offset."""
     pairs = zip(log.segments, log.bases[1:], strict=False)
     return [
-        Extent(segment.base_offset, following, segment.size, segment.index_bytes())
+        Extent(segment.base_offset, following, segment.size, segment.indexes.size_on_disk())
         for segment, following in pairs
         if following <= upper_bound
     ]
@@ -47,7 +47,7 @@ def transactions_of(log: Log, upper_bound: int) -> Transactions:
     DamagedLogError where files have gone from there: what is left must not look as if they had been cleaned away.
     """
     for segment in log.segments[: bisect_left(log.bases, upper_bound)]:
-        for missing in segment.ground.gone:
+        for missing in segment.ranges.missing:
             raise DamagedLogError(missing)
     aborted = log.aborted(0, log.bases[0], upper_bound)
     unsure = first_unsure(aborted)

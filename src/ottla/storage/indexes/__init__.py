@@ -1,6 +1,7 @@
 """The indexes of a segment: by offset, by time, and of aborted transactions.
 
-offset_index, time_index ──► index_file · transaction_index
+index_set ──► offset_index, time_index ──► index_file
+    └───────► transaction_index ──► aborting_segments
 
-They lead to batches and are derived from them: what an index says is held against the batch it leads to.
+Indexes lead to batches and are derived from them. An entry is compared with its batch before it is used.
 """

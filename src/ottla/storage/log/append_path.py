@@ -22,8 +22,7 @@ from ottla.model import INT32_MAX, Buffer
 from ottla.records import raw
 from ottla.records.batch import PREFIX_BYTES
 from ottla.storage.files.storage_error import storage_error
-from ottla.storage.indexes.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
-from ottla.storage.indexes.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
+from ottla.storage.indexes.index_set import IndexSavepoint
 from ottla.storage.indexes.time_index import NO_TIMESTAMP
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log_config import LogConfig
@@ -31,7 +30,7 @@ from ottla.storage.producers.producer_entry import Origin, RememberedBatch
 from ottla.storage.producers.producer_state import ProducerState
 from ottla.storage.recovery.transaction_check import ensure_true
 from ottla.storage.segments.segment import Segment
-from ottla.storage.segments.segment_end import UNREAD, Savepoint
+from ottla.storage.segments.segment_end import UNREAD
 from ottla.storage.validation.incoming import Incoming, checked
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def segment_for(log: Log, size: int, latest: int, first_offset: int, last_offset
     return segment
 
 
-def prepare_segment(log: Log, segment: Segment, incoming: Incoming, now_ms: int) -> Savepoint:
+def prepare_segment(log: Log, segment: Segment, incoming: Incoming, now_ms: int) -> IndexSavepoint:
     """Read everything that the append will change, so that nothing is left to fail once bytes are written.
 
     Return the state of the segment, to which a failed append is rolled back.
@@ -162,9 +161,9 @@ def prepare_segment(log: Log, segment: Segment, incoming: Incoming, now_ms: int)
         log.epochs.load()
         if incoming.markers and any(incoming.markers):
             ensure_true(log.directory, log.segments, len(log.segments) - 1, now_ms)
-        if not segment.indexed():
-            segment.load()
-        return Savepoint(segment)
+        if not segment.indexes.is_loaded():
+            segment.load_indexes()
+        return segment.indexes.savepoint(segment.size)
     except OSError as error:
         raise storage_error(f"cannot read the indexes of {segment.path}", error) from error
 
@@ -195,7 +194,7 @@ def update_producers(log: Log, segment: Segment, incoming: Incoming, now_ms: int
                 segment.changed = True
 
 
-def roll_back_append(log: Log, segment: Segment, before: Savepoint, now_ms: int) -> None:
+def roll_back_append(log: Log, segment: Segment, before: IndexSavepoint, now_ms: int) -> None:
     """Restore the state before a failed append; its bytes are truncated, or overwritten by the next append."""
     segment.roll_back(before)
     log.epochs.truncate_from(log.end_offset)
@@ -216,7 +215,7 @@ def is_full(segment: Segment, size: int, latest: int, last_offset: int, config: 
     The batches have `size` bytes, end at `last_offset`, and have `latest` as their largest timestamp.
     """
     limit, filled = config.segment_bytes, segment.size
-    if segment.ground.damages:
+    if segment.ranges.damages:
         return True
     return filled > 0 and (
         filled + size > limit
@@ -228,12 +227,9 @@ def is_full(segment: Segment, size: int, latest: int, last_offset: int, config: 
 
 def has_full_index(segment: Segment, limit: int) -> bool:
     """True if an index of at most `limit` bytes has no space for the entries of another append."""
-    if not segment.indexed():
-        segment.load()
-    offsets, times = segment._offsets, segment._times
-    assert offsets is not None
-    assert times is not None
-    return len(offsets) >= limit // OFFSET_ENTRY_BYTES or len(times) >= limit // TIME_ENTRY_BYTES - 1
+    if not segment.indexes.is_loaded():
+        segment.load_indexes()
+    return segment.indexes.has_reached(limit)
 
 
 def age_ms(segment: Segment, latest: int, open_ms: int) -> int:

@@ -11,7 +11,7 @@ appended meanwhile waits for the next flush.
 The order is what a crash in between needs. Segments go oldest first, so that there is never a hole with something whole behind it.
 In each the batches go before the indexes, which so never lead to what is not there. Then a note of which segment follows which, and the leader epochs, then the folder's own
 entries, where files are new. Where one of these fails the point stays, and all that was not forced is tried again: batches whose file could
-not be forced are written again first, since the system may have dropped them (`unforced`).
+not be forced are written again first, since the system may have dropped them (`Segment.unforced_batches`).
 
 Who asks: the broker's flusher, as soon as a segment is full, after `flush.ms`, and for `flush.messages` before it answers; and
 `close`. A directory with many logs has them only written at a shutdown, and forces the file system once.
@@ -30,7 +30,6 @@ from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import SegmentList
 from ottla.storage.segments.succession import Row, note, row_of
-from ottla.storage.segments.unforced import unforced_batches
 
 
 class Durability:
@@ -59,7 +58,7 @@ class Durability:
         with self._lock:
             self._cuts += 1
             for segment in self._list.segments:
-                segment.forced = 0
+                segment.mark_unforced()
             self.forced_to = min(self.forced_to, offset)
 
     def flush(self, end_offset: int, *, sync: bool) -> None:
@@ -94,7 +93,7 @@ class Durability:
         while self._list.unnoted:
             segment = self._list.unnoted.popleft()
             try:
-                row = row_of(segment.path, segment.ground.followed_at(segment.size, segment.below))
+                row = row_of(segment.path, segment.ranges.expected_next_base(segment.size, segment.next_base))
             except FileNotFoundError:
                 continue  # Retention took it while we were at it.
             if row.size_bytes == segment.size and row.next_offset != INT64_MAX:
@@ -114,7 +113,7 @@ class Durability:
         """What may have been dropped; nothing behind a cut that comes meanwhile."""
         cuts, file = self._cuts, segment.writable_file()
         try:
-            for position, data in unforced_batches(segment):
+            for position, data in segment.unforced_batches():
                 with self._lock:
                     if cuts != self._cuts:
                         break

@@ -45,9 +45,9 @@ from ottla.model import INT64_MAX, Buffer, FileSlice, OffsetAndTimestamp
 from ottla.records.batch import BatchHeader, iter_headers, verify
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.batches.damage import Damage, DamagedLogError, folder_in_place
-from ottla.storage.batches.sound_walk import Found
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
+from ottla.storage.indexes.index_set import IndexSavepoint
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log.append_path import (
     Appended,
@@ -79,7 +79,6 @@ from ottla.storage.segments.log_folder import find_segments, remove_folder
 from ottla.storage.segments.reader_lock import READER_LOCK
 from ottla.storage.segments.retention import deletable
 from ottla.storage.segments.segment import Segment
-from ottla.storage.segments.segment_end import Savepoint
 from ottla.storage.segments.segment_list import SegmentList
 from ottla.storage.segments.succession import note_nothing
 
@@ -169,7 +168,7 @@ class Log(LogEnd):
         except OSError as error:
             raise storage_error(f"cannot open the log in {directory}", error) from error
         active = log.segments[-1]
-        active.own_position, active.own_offset = active.size, log.end_offset
+        active.trust_from(log.end_offset)
         log.start_offset = min(max(log._find_start(noted_start), start_offset or 0), log.end_offset)
         log.fallen_short = fallen_short(log, committed or 0)
         log._resume_high_watermark(committed)
@@ -351,7 +350,7 @@ class Log(LogEnd):
         before = self._prepare_fetched(segment, now_ms, has_marker=marker is not None)
         try:
             segment.write(view)
-            segment.note(header)
+            segment.add_batch(header)
             segment.changed = True
             self.epochs.assign(header.leader_epoch, header.base_offset)
             if header.producer_id >= 0:
@@ -368,7 +367,7 @@ class Log(LogEnd):
             self.high_watermark = self.end_offset
         self.size_bytes += header.size_bytes
 
-    def _prepare_fetched(self, segment: Segment, now_ms: int, *, has_marker: bool) -> Savepoint:
+    def _prepare_fetched(self, segment: Segment, now_ms: int, *, has_marker: bool) -> IndexSavepoint:
         """Read everything that the append will change; return the state to which a failed append is rolled back."""
         try:
             if self.producers_in_doubt:
@@ -474,24 +473,7 @@ class Log(LogEnd):
         None if they may be anything else, if a transaction may have been aborted among them, or if anything is wrong with the
         log: `read` and `read_committed` handle these cases.
         """
-        segment = self.segments[-1]
-        size = len(segment.tail)
-        if (
-            offset != segment.tail_offset
-            or not size
-            or size > max_bytes
-            or segment.tail_position + size != segment.size
-        ):
-            return None
-        transactions = segment.transactions
-        if offset < segment.own_offset or offset < self.start_offset or not transactions.believed:
-            return None
-        if not transactions.loaded or transactions.rows:
-            return None
-        try:
-            return FileSlice(segment.file, segment.tail_position, size, segment.tail)
-        except OSError:
-            return None
+        return None if offset < self.start_offset else self.segments[-1].read_last_append(offset, max_bytes)
 
     def _read_committed(
         self, offset: int, max_bytes: int, min_one: bool, up_to: int
@@ -653,7 +635,7 @@ class Log(LogEnd):
         segment = self.segments[max(bisect_left(self.bases, offset) - 1, 0)]
         self._check_not_cleaning(segment)
         try:
-            position, end = truncation_point(segment, offset)
+            position, end = segment.truncation_point(offset)
             self.before_cut(end)
             self._durability.lower(end)
             note_nothing(self.directory, segment.base_offset)
@@ -718,7 +700,7 @@ class Log(LogEnd):
         self.lower_high_watermark(self.end_offset)
         self.producers_in_doubt = self._durability.entries_changed = True
         if self.segments:
-            self.segments[-1].below = INT64_MAX
+            self.segments[-1].next_base = INT64_MAX
         self.epochs.truncate_from(self.end_offset)
 
     def _start_at(self, offset: int) -> None:
@@ -767,16 +749,3 @@ class Log(LogEnd):
     def keeping_producers(self) -> Callable[[], None] | None:
         """Return a function that writes a producer snapshot, callable in any thread; None if a restart would gain nothing."""
         return self._snapshots.keeping(self.end_offset, self.recovery_point, self.producers)
-
-
-def truncation_point(segment: Segment, offset: int) -> tuple[int, int]:
-    """Return the position of the batch that holds `offset`, or of the first one after it, and the offset after the batch before it."""
-    end, position = segment.entry_before(offset)
-    if position and segment.ends_at(position)[1] >= offset:
-        end, position = segment.entry_before(end - 1)
-    for found in segment.stretches(position, end):
-        next_offset = found.header.next_offset if isinstance(found, Found) else found.next_offset
-        if next_offset > offset:
-            return found.position, end
-        end = next_offset
-    return segment.size, end

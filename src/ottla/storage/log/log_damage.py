@@ -36,8 +36,7 @@ def note_missing(segments: SegmentList, found: Mapping[int, os.stat_result], out
         if unsound is None:
             segments.unnoted.append(segment)
             continue
-        damage = segment.ground.add_damage(unsound)
-        segment.ground.gone = [damage]
+        damage = segment.ranges.add_missing(unsound)
         segment.transactions.doubt()
         LOG.error("%s; %s", damage, outlook)
 
@@ -46,8 +45,8 @@ def note_gap(segment: Segment, ended: int) -> None:
     """Once another follows a segment at a later offset than that at which it ended: whether its end is gone, as later starts are to say
     until a person goes on without it, or a leader has compacted away what lay between, as no crash is to be blamed for.
     """
-    due = segment.ground.followed_at(segment.size, segment.below)
-    if min(due, ended) < segment.below:
+    due = segment.ranges.expected_next_base(segment.size, segment.next_base)
+    if min(due, ended) < segment.next_base:
         note(segment.directory, [row_of(segment.path, due)])
 
 
@@ -63,7 +62,7 @@ def known_damages(log: Log) -> Iterator[Damage]:
     if log.lost is not None and log.start_offset < log.bases[0]:
         yield log.lost
     for segment in log.segments:
-        for damage in tuple(segment.ground.damages):
+        for damage in tuple(segment.ranges.damages):
             if damage.offset >= log.start_offset or damage.next_offset > log.start_offset:
                 yield damage
 
@@ -72,13 +71,13 @@ def find_damage(log: Log, offset: int) -> Damage | None:
     """The first damage that whoever reads on from `offset` meets, which is known from now on; None where all is whole from there on."""
     first = max(bisect_right(log.bases, offset) - 1, 0)
     for number, segment in enumerate(log.segments[first:]):
-        bounds = Bounds(min(segment.below, log.end_offset), segment.epochs())
+        bounds = Bounds(min(segment.next_base, log.end_offset), segment.epochs())
         start = 0 if segment.size <= SMALL_BYTES or number else segment.entry_before(offset)[1]
         for found in survey(segment.file, segment.path, segment.size, segment.base_offset, bounds, start):
             if isinstance(found, Damage) and (found.next_offset > offset or not found.size_bytes):
-                segment.ground.believe(found)
+                segment.ranges.add_checksum_damage(found)
                 return found
-        for missing in segment.ground.gone:
+        for missing in segment.ranges.missing:
             if missing.next_offset > offset:
                 return missing
     return None
@@ -98,7 +97,7 @@ def fallen_short(log: Log, committed: int) -> Damage | None:
 def unsure_end(log: Log, unsure: AbortedTransaction) -> UnsureEnd:
     """What to tell of a transaction that may have ended in damage."""
     segment = log.segments[max(bisect_right(log.bases, unsure.last_offset) - 1, 0)]
-    damage = segment.ground.damaged(unsure.last_offset)
+    damage = segment.ranges.damage_at(unsure.last_offset)
     position, size = (damage.position, damage.size_bytes) if damage is not None else (0, 0)
     return UnsureEnd(
         segment.path,

@@ -17,7 +17,6 @@ last index entry on are read.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,7 +79,7 @@ class LogLoader(Struct):
         if self.producers is not None:
             self.producers.walk_below(segment, expected)
         bounds = Bounds(
-            segment.below,
+            segment.next_base,
             grows=last and not self.copied,
             end=self.point if last and self.clean and self.point else None,
         )
@@ -92,10 +91,10 @@ class LogLoader(Struct):
                 if last and found.at_end and not self.clean and found.first_offset >= self.point:
                     return max(end, expected), cut(segment, found, size)
                 found = found._replace(next_offset=self._next_offset(found, segment, last))
-                LOG.error("%s", segment.ground.add_damage(found))
+                LOG.error("%s", segment.ranges.add_damage(found))
                 self.note_torn(found.first_offset)
                 end = max(end, found.next_offset)
-                segment.note_found(found)
+                segment.add_found(found)
                 self._lose(segment, found)
             else:
                 self._note(segment, found)
@@ -103,10 +102,9 @@ class LogLoader(Struct):
         segment.size = size
         if last and end < self.point:
             missing = Unsound(size, 0, end, self.point, lost_end(end, self.point), at_end=True)
-            damage = segment.ground.add_damage(missing)
-            LOG.error("%s", damage)
+            LOG.error("%s", segment.ranges.add_damage(missing))
             if was_followed(segment.path):  # Whatever ended behind it is in no index of its own.
-                segment.ground.gone = [damage]
+                segment.ranges.add_missing(missing)
                 segment.transactions.doubt()
             self._lose(segment, missing)
             end = self.point
@@ -121,21 +119,21 @@ class LogLoader(Struct):
 
     def _expected(self, segment: Segment) -> int:
         """The offset of the batch that is noted first."""
-        return segment.ends_at(segment.size)[0] if segment.size else segment.base_offset
+        return segment.offsets_at(segment.size)[0] if segment.size else segment.base_offset
 
     def _next_offset(self, found: Unsound, segment: Segment, last: bool) -> int:
         if not found.at_end:
             return found.next_offset
         if last and self.clean and self.point > found.first_offset:
             return self.point  # as a clean stop wrote down; what is damaged may say anything
-        return max(found.next_offset, self.point, found.first_offset + 1) if last else segment.below
+        return max(found.next_offset, self.point, found.first_offset + 1) if last else segment.next_base
 
     def _lose(self, segment: Segment, found: Unsound) -> None:
         if self.producers is not None:
             self.producers.lose(segment, found)
 
     def _note(self, segment: Segment, found: Found) -> None:
-        segment.note_found(found)
+        segment.add_found(found)
         if self.producers is not None:
             self._note_epoch(found.header.leader_epoch, found.header.base_offset)
             self.producers.replay(segment, *found)
@@ -164,20 +162,17 @@ class LogLoader(Struct):
         if self.clean:
             yield from sound_walk(segment.file, segment.size, size, expected, bounds)
             return
-        run = BatchRun(segment.index_interval)
+        run = BatchRun(segment.indexes.interval_bytes)
         for found in checked_walk(segment.file, segment.size, size, expected, bounds, run):
             yield found
             if isinstance(found, Found):  # and taken by now: others of its epoch may follow in a run
-                run.begin(segment.bytes_since_entry, segment.max_timestamp, segment.max_timestamp_offset)
+                indexes = segment.indexes
+                run.begin(indexes.bytes_since_entry, indexes.max_timestamp, indexes.max_timestamp_offset)
                 run.epoch = found.header.leader_epoch
                 run.producers_from = INT64_MAX if self.producers is None else self.producers.next_offset
 
     def _note_run(self, segment: Segment, run: BatchRun) -> None:
-        for last_offset, position, timestamp, offset in run.entries:
-            segment.offsets.append(last_offset, position)
-            segment.times.maybe_append(timestamp, offset)
-        segment.size, segment.bytes_since_entry = run.stop, run.bytes_since_entry
-        segment.max_timestamp, segment.max_timestamp_offset = run.max_timestamp, run.max_timestamp_offset
+        segment.add_run(run)
         if self.producers is not None:
             self._note_epoch(run.epoch, run.next_offset)
             self.producers.replay_run(run)
@@ -193,10 +188,7 @@ def lost_end(end: int, point: int) -> str:
 
 def cut(segment: Segment, found: Unsound, size: int) -> Recovery:
     """Drop what a crash left half written at the end of a log."""
-    file = segment.writable_file()
-    os.ftruncate(file.fileno(), found.position)
-    segment.size = found.position
-    segment.ground.cut(found.position, found.first_offset)  # where a look before this one may have found it
+    segment.cut_damaged_end(found)
     return Recovery(segment.path, found.first_offset, found.position, size - found.position, found.reason)
 
 

@@ -54,7 +54,7 @@ def drop_lost(directory: Path, offset: int) -> None:
 
 def missing_in(segments: Iterable[Segment]) -> list[Lost]:
     """The stretches between segments of which the files have gone."""
-    return [Lost(each.offset, each.next_offset) for segment in segments for each in segment.ground.gone]
+    return [Lost(each.offset, each.next_offset) for segment in segments for each in segment.ranges.missing]
 
 
 def between(lost: Sequence[Lost], begin: int, end: int) -> Iterator[Unsound]:

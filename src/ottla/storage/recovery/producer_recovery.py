@@ -57,7 +57,7 @@ class ProducerRecovery:
     def walk(self, segments: Sequence[Segment]) -> None:
         """Take the batches of segments: what concerns no transaction by its header alone."""
         for segment in segments_from(segments, self._next_offset):
-            self.walk_below(segment, segment.below)
+            self.walk_below(segment, segment.next_base)
             self.end(segment)
 
     def walk_below(self, segment: Segment, offset: int) -> None:
@@ -90,7 +90,7 @@ class ProducerRecovery:
 
     def end(self, segment: Segment) -> None:
         """Nothing more of a segment follows."""
-        self._pass_lost(segment, segment.below)
+        self._pass_lost(segment, segment.next_base)
 
     def _pass_lost(self, segment: Segment, offset: int) -> None:
         """Account for what a repair took out in front of an offset, or has gone with its file."""
@@ -177,7 +177,7 @@ def indexed_in(segments: Iterable[Segment]) -> IndexedAborts:
 def is_readable(segment: Segment, position: int, header: BatchHeader) -> bool:
     """Whether the CRC of a batch holds."""
     try:
-        verify(segment.batch(position, header), 0, header)
+        verify(segment.read_batch(position, header), 0, header)
     except CorruptRecordError:
         return False
     return True
@@ -230,7 +230,7 @@ def surely(segment: Segment, from_offset: int, below: int | None = None) -> Iter
     Damage at the end of what is noted reaches to offset `below`, or to the next segment.
     """
     base_offset, position = segment.entry_before(from_offset)
-    for found in segment.stretches(position, base_offset, below):
+    for found in segment.walk(position, base_offset, below):
         if isinstance(found, Unsound):
             if found.next_offset > from_offset:
                 yield found
@@ -262,7 +262,7 @@ def marker_at(segment: Segment, position: int, header: BatchHeader) -> EndMarker
     """
     if not header.is_control:
         return None
-    data = segment.batch(position, header)
+    data = segment.read_batch(position, header)
     try:
         verify(data, 0, header)
         return decode_end_marker(data, 0, header)

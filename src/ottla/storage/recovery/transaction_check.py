@@ -47,11 +47,11 @@ def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_m
     try:
         indexed = list(index)
     except CorruptRecordError as error:
-        LOG.warning("%s: it is made anew from the log", error)
+        LOG.warning("%s; rebuilding it from the log", error)
     if not index.believed:
         true = true_rows(directory, segments, number, now_ms, indexed)
         if indexed is not None and indexed != true:
-            LOG.warning("%s says %s, the log says %s: it is made anew", index.path, indexed, true)
+            LOG.warning("%s says %s, the log says %s; rebuilding it", index.path, indexed, true)
         index.confirm(true)
         segments[number].changed = True
     return index
@@ -88,10 +88,10 @@ def true_rows(
 def end_of(directory: Path, segments: Sequence[Segment], number: int) -> int:
     """An offset that nothing in a segment reaches, be it damaged or lost: transactions that its index has ended before."""
     segment = segments[number]
-    if segment.below < INT64_MAX:
-        return segment.below
+    if segment.next_base < INT64_MAX:
+        return segment.next_base
     last = max((found.header.next_offset for found in headers(segment, segment.base_offset)), default=0)
-    damaged = [each.next_offset for each in segment.ground.damages]
+    damaged = [each.next_offset for each in segment.ranges.damages]
     return max([last, *damaged, *(each.next_offset for each in read_lost(directory))])
 
 
@@ -111,7 +111,7 @@ def aborted_in(directory: Path, segments: Sequence[Segment], number: int, now_ms
     lost = sorted(missing_in(segments[: number + 1]) + (read_lost(directory) if look is surely else []))
     found = Replayed([], set())
     for each in segments_from(segments[: number + 1], start):
-        batches = with_lost(look(each, start), lost, max(start, each.base_offset), each.below)
+        batches = with_lost(look(each, start), lost, max(start, each.base_offset), each.next_base)
         ended = replay(batches, each, state, now_ms)
         found.unsure.update((one.producer_id, one.first_offset) for one in ended if one.is_unsure)
         found.rows.extend(ended if each is segment else ())

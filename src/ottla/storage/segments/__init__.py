@@ -1,6 +1,7 @@
-"""The segments of a log: Kafka's LogSegments, each a LogSegment.
+"""The segments of a log: `SegmentList` is Kafka's LogSegments, `Segment` its LogSegment.
 
-segment_list ──► sound_reading, time_search, retention
-     └─► segment: a file of batches and its indexes ──► ground: what of it was seen to be sound, or damaged
-log_folder: the folder they are in ──► swap: how compacted ones take their place
+segment_list ──► segment (a file of batches and its indexes) ──► known_ranges (what of the file was verified)
+     └─────────► retention (which segments may be deleted)
+log_folder (the directory of a partition) ──► swap (how compacted segments replace others)
+succession, gaps, beginning (which segments should be there)
 """

@@ -16,8 +16,6 @@ from ottla.storage.files.storage_error import storage_error
 from ottla.storage.segments.reader_lock import READER_LOCK
 from ottla.storage.segments.retention import SegmentAge
 from ottla.storage.segments.segment import Segment
-from ottla.storage.segments.sound_reading import sound_slice
-from ottla.storage.segments.time_search import find_latest, find_timestamp
 
 
 class SegmentList:
@@ -42,7 +40,7 @@ class SegmentList:
     def add(self, segment: Segment) -> None:
         """Put a segment behind all others."""
         if self.segments:
-            self.segments[-1].below = segment.base_offset
+            self.segments[-1].next_base = segment.base_offset
             self.unnoted.append(self.segments[-1])
         segment.epochs = self.epochs
         self.segments.append(segment)
@@ -65,7 +63,7 @@ class SegmentList:
         assert self.bases[first:stop] == list(bases)
         assert stop < len(self.bases), "the active segment is not replaced"
         replaced = self.segments[first:stop]
-        segment.below, segment.epochs = self.bases[stop], self.epochs
+        segment.next_base, segment.epochs = self.bases[stop], self.epochs
         with READER_LOCK:
             self.segments[first:stop] = [segment]
             self.bases[first:stop] = [segment.base_offset]
@@ -74,7 +72,7 @@ class SegmentList:
     def is_known_to_end(self, number: int) -> bool:
         """Whether it was noted of a segment as it is, which is not the last, that the next follows it, so that offsets between the two were compacted away."""
         segment = self.segments[number]
-        return not segment.ground.gone and all(each is not segment for each in self.unnoted)
+        return not segment.ranges.missing and all(each is not segment for each in self.unnoted)
 
     def leave_unnoted(self, number: int) -> None:
         """Have no flush note what follows a segment that a crash has torn: later starts are to see it, too."""
@@ -102,7 +100,7 @@ class SegmentList:
         try:
             # More than one turn only where offsets are missing between segments.
             for number in range(self.number_of(offset), len(self.segments)):
-                piece = sound_slice(self.segments[number], offset, max_bytes, min_one=min_one, end=end)
+                piece = self.segments[number].read(offset, max_bytes, min_one=min_one, end=end)
                 if piece is not None:
                     return (piece, number) if len(piece) else None
         except OSError as error:
@@ -113,19 +111,18 @@ class SegmentList:
     def doubting(self, offset: int, end_offset: int) -> Iterator[None]:
         """Believe no more what was appended in this run, from the segment with `offset` on: look at it as at what was found."""
         active = self.segments[-1]
-        active.below = end_offset
+        active.next_base = end_offset
         for segment in self.segments[self.number_of(offset) :]:
-            segment.own_position = segment.own_offset = INT64_MAX
+            segment.distrust()
         try:
             yield
         finally:
             if not active.damaged:  # It goes on there; else the next append begins another.
-                active.below = INT64_MAX
+                active.next_base = INT64_MAX
 
     def none_aborted_from(self, number: int) -> bool:
         """Whether it is known that no transaction that ends in segment `number` or later was aborted; False where it would have to be looked up."""
-        last = self.segments[-1].transactions
-        return number + 1 == len(self.segments) and last.believed and last.loaded and not last.rows
+        return number + 1 == len(self.segments) and self.segments[-1].indexes.has_no_aborted_transactions
 
     def offset_above(self, number: int, piece: FileSlice) -> int | None:
         """An offset that no batch of a piece of segment `number` reaches; None where the index knows none."""
@@ -135,8 +132,8 @@ class SegmentList:
         """The first record, by offset from `start_offset` on, that is not earlier than `timestamp` (ms)."""
         try:
             for segment in self.segments[self.number_of(start_offset) :]:
-                if segment.latest() >= timestamp:
-                    found = find_timestamp(segment, timestamp, start_offset)
+                if segment.largest_timestamp() >= timestamp:
+                    found = segment.find_timestamp(timestamp, start_offset)
                     if found is not None:
                         return found
         except OSError as error:
@@ -146,7 +143,7 @@ class SegmentList:
     def max_timestamp(self) -> OffsetAndTimestamp | None:
         """The first record with the largest timestamp of all; None where there is no record."""
         try:
-            latest = max(self.segments, key=Segment.latest)
-            return find_latest(latest) if latest.size else None
+            segment = max(self.segments, key=Segment.largest_timestamp)
+            return segment.find_largest_timestamp() if segment.size else None
         except OSError as error:
             raise storage_error(f"cannot search {self.directory} for its largest timestamp", error) from error

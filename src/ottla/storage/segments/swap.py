@@ -51,7 +51,7 @@ class Exchange:
         for base in self._bases:
             for kind in FILES:
                 # A file that has a new one waiting is replaced by it, so that its name is never missing.
-                if base != segment.base_offset or not segment.beside(kind).exists():
+                if base != segment.base_offset or not segment.file_path(kind).exists():
                     (segment.directory / f"{base:020d}{kind}").unlink(missing_ok=True)
             if base != segment.base_offset:
                 snapshot_path(segment.directory, base).unlink(missing_ok=True)
