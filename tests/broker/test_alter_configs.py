@@ -93,7 +93,7 @@ def test_what_is_only_validated_stays_as_it_was(wire: Wire) -> None:
     [
         (2, "", "INVALID_REQUEST"),
         (2, "u", "UNKNOWN_TOPIC_OR_PARTITION"),
-        (4, "1", "INVALID_REQUEST"),
+        (4, "one", "INVALID_REQUEST"),
         (64, "1", "INVALID_REQUEST"),
     ],
 )

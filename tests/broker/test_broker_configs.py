@@ -111,7 +111,16 @@ def test_lists_grow_and_shrink(wire: Wire) -> None:
     [
         ("1", "node.id", SET, "7", ErrorCode.INVALID_REQUEST, "a broker reads [node.id] when it starts"),
         ("", "num.partitions", SET, "7", ErrorCode.INVALID_REQUEST, "a broker reads [num.partitions] when it starts"),
-        ("1", "no.such", SET, "7", ErrorCode.INVALID_REQUEST, "[no.such]"),
+        ("1", "no.such", APPEND, "7", ErrorCode.INVALID_CONFIG, "no.such is no list"),
+        ("1", "no.such", SET, None, ErrorCode.INVALID_REQUEST, "no value is given"),
+        (
+            "1",
+            "listener.name.plaintext.max.connection.creation.rate",
+            SET,
+            "7",
+            ErrorCode.INVALID_REQUEST,
+            "when it starts",
+        ),
         ("1", "log.retention.ms", SET, "abc", ErrorCode.INVALID_REQUEST, "log.retention.ms"),
         ("1", "log.retention.ms", APPEND, "5", ErrorCode.INVALID_CONFIG, "is no list"),
         ("1", "log.retention.ms", SET, None, ErrorCode.INVALID_REQUEST, "no value is given"),
@@ -183,7 +192,6 @@ def test_a_config_of_kafkas_that_does_nothing_here_is_set_and_described_and_come
         assert change(wire, "1", "log.cleaner.threads", SET, "2").error_code == 0
         assert change(wire, "1", "log.cleaner.threads", SET, "two").error_code == ErrorCode.INVALID_REQUEST
         assert change(wire, "1", "num.io.threads", DELETE).error_code == 0
-        assert change(wire, "1", "background.threads.of.mine", SET, "2").error_code == ErrorCode.INVALID_REQUEST
         assert change(wire, "1", "socket.listen.backlog.size", SET, "2").error_code == ErrorCode.INVALID_REQUEST
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         name = "log.cleaner.threads"
@@ -194,7 +202,32 @@ def test_a_config_of_kafkas_that_does_nothing_here_is_set_and_described_and_come
         assert told(wire, BROKER, "1", name) == [(name, "1", 5)]
 
 
-def test_a_name_that_is_no_broker_config_is_kept_by_alter_configs_and_its_value_is_not_shown(wire: Wire) -> None:
+@pytest.mark.parametrize("broker_id", ["1", ""])
+@pytest.mark.parametrize("name", ["my.plugin.url", "listener.name.plaintext.my.plugin.url"])
+def test_a_name_that_is_no_broker_config_is_kept_and_its_value_is_not_shown(
+    tmp_path: Path, broker_id: str, name: str
+) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert change(wire, broker_id, name, SET, "a secret").error_code == 0
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        found = described(wire, broker_id, name)
+        source = 2 if broker_id else 3
+        assert (found.value, found.is_sensitive, found.read_only) == (None, True, True)
+        assert (found.config_source, found.config_type) == (source, 0)
+        assert [(each.name, each.value, each.source) for each in found.synonyms] == [(name, None, source)]
+        assert change(wire, broker_id, name, DELETE).error_code == 0
+        assert described(wire, broker_id, name) is None
+
+
+def test_a_list_of_kafkas_that_does_nothing_here_grows_and_is_a_default_of_the_cluster(wire: Wire) -> None:
+    assert change(wire, "", "metric.reporters", APPEND, "org.example.Reporter").error_code == 0
+    found = described(wire, "", "metric.reporters")
+    both = "org.apache.kafka.common.metrics.JmxReporter,org.example.Reporter"
+    assert (found.value, found.config_source, found.read_only, found.config_type) == (both, 3, False, 7)
+    assert described(wire, "1", "metric.reporters").value == both
+
+
+def test_alter_configs_keeps_a_name_that_is_no_broker_config(wire: Wire) -> None:
     def replace_all(**configs: str) -> int:
         wanted = [alter_configs.AlterableConfig(name.replace("_", "."), value) for name, value in configs.items()]
         resource = alter_configs.AlterConfigsResource(BROKER, "1", wanted)

@@ -187,7 +187,7 @@ def configs_changed(asking: Asking) -> ConfigsChanged:
         config.changed_topic_defaults(),
         asking.request.validate_only,
         None,
-        dynamic_of(names_of(asking), allows_custom=False),
+        dynamic_of(names_of(asking)),
         config.group_bounds(),
     )
 
@@ -199,7 +199,7 @@ def configs_replaced(asking: Asking) -> ConfigsReplaced:
         tuple(asking.request.resources),
         asking.request.validate_only,
         None,
-        dynamic_of(names_of(asking), allows_custom=True),
+        dynamic_of(names_of(asking)),
         config.group_bounds(),
     )
 

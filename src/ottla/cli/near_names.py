@@ -35,11 +35,17 @@ def nearly_named(admin: Admin, names: Collection[str]) -> Iterator[None]:
 
 @contextmanager
 def nearly_set(admin: Admin, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> Iterator[None]:
-    """Where a config is not there, name the one that is called nearly so; to take back what there is not is refused, too."""
-    taken_back = {each: [key for key, value in of_it.items() if value is None] for each, of_it in changes.items()}
+    """Refuse unknown configs and name the closest known ones.
+
+    Brokers keep unknown names of their configs as custom ones, and deletions of unknown names succeed: both are checked before the change.
+    """
+    unchecked = {
+        each: [key for key, value in of_it.items() if value is None or each.kind == "broker"]
+        for each, of_it in changes.items()
+    }
     with nearly_named(admin, [each.name for each in changes if each.kind == "topic"]):
-        if any(taken_back.values()):
-            check_known(taken_back, known_configs(admin, taken_back))
+        if any(unchecked.values()):
+            check_known(unchecked, known_configs(admin, unchecked))
         try:
             yield
         except KafkaError as error:

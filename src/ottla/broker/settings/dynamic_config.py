@@ -49,20 +49,20 @@ def dynamic_options() -> Mapping[str, Option]:
     return {option.name: option for field, option in broker_table().items() if field in DYNAMIC}
 
 
-def dynamic_of(names: Collection[str], *, allows_custom: bool) -> dict[str, Option]:
+def dynamic_of(names: Collection[str]) -> dict[str, Option]:
     """Which of these settings, and of all that are no listener's, any broker may be changed in: its listeners are its own to know."""
     suffixes = {name: name.removeprefix(PREFIX).partition(".")[2] for name in names if name.startswith(PREFIX)}
     known = {name: table().get(suffix) for name, suffix in suffixes.items() if suffix.startswith(OF_LISTENERS)}
     of_listeners = {name: each._replace(name=name) for name, each in known.items() if each is not None}
-    return {**kept_without_effect(names, allows_custom=allows_custom), **dynamic_options(), **of_listeners}
+    return {**kept_without_effect(names), **dynamic_options(), **of_listeners}
 
 
-def kept_without_effect(names: Iterable[str], *, allows_custom: bool) -> dict[str, Option]:
+def kept_without_effect(names: Iterable[str]) -> dict[str, Option]:
     """Those of these names that a broker keeps and shows when they are changed, and does not act by."""
     from ottla.broker.settings.foreign_configs import kept_options  # a long table, for those who change configs
 
     known = (option.name for option in broker_table().values())
-    return kept_options(names, known, allows_custom=allows_custom)
+    return kept_options(names, known)
 
 
 class Settings:
@@ -94,9 +94,9 @@ class Settings:
         """What may be changed at run time, by dotted names."""
         return {**dynamic_options(), **{option.name: option for option in self._changeable_of_listeners()}}
 
-    def changeable(self, names: Iterable[str], *, allows_custom: bool) -> dict[str, Option]:
+    def changeable(self, names: Iterable[str]) -> dict[str, Option]:
         """The same, and those of these names that are kept without effect."""
-        return {**kept_without_effect(names, allows_custom=allows_custom), **self.dynamic()}
+        return {**kept_without_effect(names), **self.dynamic()}
 
     def of_listeners(self) -> list[Option]:
         """Those of them that are set for single listeners."""

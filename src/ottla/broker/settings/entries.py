@@ -208,14 +208,21 @@ def custom_entry(name: str, layers: Sequence[DescribeConfigsSynonym]) -> Describ
 
 def entries_for_all(broker: Settings) -> list[DescribeConfigsResourceResult]:
     """What was set for every broker of the cluster at run time."""
-    options = dynamic_options()
+    options = broker.dynamic()
     shown = default_of_cluster(options[MIN_ISR], broker.given)
     values = {**({} if shown is None else {MIN_ISR: shown}), **broker.for_all}
     return [
         entry(options[name], [DescribeConfigsSynonym(name, value, Source.CHANGED_FOR_ALL)], read_only=False)
-        for name, value in sorted(values.items())
         if name in options
+        else entry_without_effect(name, [DescribeConfigsSynonym(name, value, Source.CHANGED_FOR_ALL)])
+        for name, value in sorted(values.items())
     ]
+
+
+def entry_without_effect(name: str, layers: Sequence[DescribeConfigsSynonym]) -> DescribeConfigsResourceResult:
+    """A change that is kept and that no broker acts by."""
+    known = OF_BROKERS.get(name)
+    return custom_entry(name, layers) if known is None else foreign_entry(name, known, layers)
 
 
 def broker_synonyms(option: Option, broker: Settings) -> list[DescribeConfigsSynonym]:

@@ -1,22 +1,22 @@
 """Configs of brokers and groups that Apache Kafka 4.3 has and this broker does not act by: they are listed with Kafka's defaults.
 
 Tools and test suites compare the names. Kafka changes some of them at run time; such a change is kept and shown here as well, and
-has no effect. A name that neither knows is kept as a custom config by AlterConfigs, as Kafka does for plug-ins. IncrementalAlterConfigs,
-by which people change configs, refuses it here, since it is rather misspelt.
+has no effect. A name that neither knows is kept as a custom config, as Kafka does for plug-ins. `ottla configs alter` refuses such
+names, since they are rather misspelt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ottla.broker.settings.kafka_settings import ALIASES
-from ottla.broker.settings.listener_settings import PREFIX
+from ottla.broker.settings.listener_settings import PREFIX, parse_name
 from ottla.config import Option
 
 BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(1, 10)
 """Kinds of values, as the protocol counts them."""
-TYPES: Mapping[int, type] = {BOOLEAN: bool, INT: int, SHORT: int, LONG: int, DOUBLE: float}
+TYPES: Mapping[int, Any] = {BOOLEAN: bool, INT: int, SHORT: int, LONG: int, DOUBLE: float, LIST: tuple[str, ...]}
 
 
 class ForeignConfig(NamedTuple):
@@ -256,20 +256,22 @@ OF_GROUPS: Mapping[str, ForeignConfig] = {
 }
 
 
-def kept_options(names: Iterable[str], known: Iterable[str], *, allows_custom: bool) -> dict[str, Option]:
+def kept_options(names: Iterable[str], known: Iterable[str]) -> dict[str, Option]:
     """Return options for those of these names that are kept without effect; `known` are the names of our own settings."""
     ours = {*known, *ALIASES}
 
     def is_kept(name: str) -> bool:
         if name in OF_BROKERS:
             return OF_BROKERS[name].is_dynamic
-        return allows_custom and name not in ours and not name.startswith(PREFIX)
+        if name.startswith(PREFIX):
+            setting = parse_name(name)
+            return setting is not None and setting.name not in ours and setting.name not in OF_BROKERS
+        return name not in ours
 
     return {name: option_of(name) for name in names if is_kept(name)}
 
 
 def option_of(name: str) -> Option:
     found = OF_BROKERS.get(name)
-    return Option(
-        name.replace(".", "_"), name, str if found is None else TYPES.get(found.kind, str), None, ForeignConfig
-    )
+    kind, default = (str, None) if found is None else (TYPES.get(found.kind, str), found.default)
+    return Option(name.replace(".", "_"), name, kind, default, ForeignConfig)
