@@ -90,7 +90,7 @@ house: install
 lock: install ## constraints.txt anew, from what is in .venv
 	@$(IN) tools/lock.py
 
-settings: install ## src/ottla/client/settings.py anew, from the tables of options
+settings: install ## write src/ottla/client/config/typed_settings.py from the tables of options
 	@$(IN) -m tools.typed_settings
 
 clean: ## remove what was built and cached; .venv stays

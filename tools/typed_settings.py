@@ -1,4 +1,4 @@
-"""Writes src/ottla/client/settings.py: the settings as keywords, for type checkers and editors, from the tables of options.
+"""Writes src/ottla/client/config/typed_settings.py: the settings as keywords, for type checkers and editors.
 
 `make settings` runs it, after a setting has come, gone or changed its type; a test holds the file against the tables.
 """
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ottla.client.admin.config import AdminConfig
-from ottla.client.config import CommonConfig
+from ottla.client.config.common_config import CommonConfig
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.producer.config import ProducerConfig
 from ottla.config import Option, Password, options_of
 
-PLACE = Path(__file__).parent.parent / "src/ottla/client/settings.py"
+PLACE = Path(__file__).parent.parent / "src/ottla/client/config/typed_settings.py"
 HEAD = '''"""The settings of the clients as keywords, for type checkers and editors: `Consumer(**settings: Unpack[ConsumerSettings])`.
 
 Written by `make settings` from the tables of options, `config.py`; what they mean, and what else is taken for them, such

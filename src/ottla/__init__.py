@@ -22,9 +22,9 @@ HOME = {
     "Consumer": "ottla.client.consumer",
     "ConsumerRecord": "ottla.client.consumer",
     "ConsumerRecords": "ottla.client.consumer",
-    "ConsumerSettings": "ottla.client.settings",
-    "ProducerSettings": "ottla.client.settings",
-    "AdminSettings": "ottla.client.settings",
+    "ConsumerSettings": "ottla.client.config.typed_settings",
+    "ProducerSettings": "ottla.client.config.typed_settings",
+    "AdminSettings": "ottla.client.config.typed_settings",
     "read_table": "ottla.client.consumer",
     "RebalanceListener": "ottla.client.consumer",
     "SubscriptionPattern": "ottla.client.consumer",
@@ -86,6 +86,9 @@ if TYPE_CHECKING:
     from ottla.broker.local_cluster import Cluster as Cluster
     from ottla.client.admin import Admin as Admin
     from ottla.client.admin import NewTopic as NewTopic
+    from ottla.client.config.typed_settings import AdminSettings as AdminSettings
+    from ottla.client.config.typed_settings import ConsumerSettings as ConsumerSettings
+    from ottla.client.config.typed_settings import ProducerSettings as ProducerSettings
     from ottla.client.consumer import Consumer as Consumer
     from ottla.client.consumer import ConsumerRecord as ConsumerRecord
     from ottla.client.consumer import ConsumerRecords as ConsumerRecords
@@ -96,9 +99,6 @@ if TYPE_CHECKING:
     from ottla.client.process import Processor as Processor
     from ottla.client.process import process as process
     from ottla.client.producer import Producer as Producer
-    from ottla.client.settings import AdminSettings as AdminSettings
-    from ottla.client.settings import ConsumerSettings as ConsumerSettings
-    from ottla.client.settings import ProducerSettings as ProducerSettings
     from ottla.errors import ApplicationRecoverableError as ApplicationRecoverableError
     from ottla.errors import AssignmentError as AssignmentError
     from ottla.errors import AuthenticationError as AuthenticationError

@@ -269,7 +269,7 @@ def test_the_newest_python_gets_the_tests_and_is_named(
     monkeypatch.setattr(newest, "HOME", Path(sys.prefix))
     monkeypatch.setattr(newest, "prepare", lambda python: None)
     monkeypatch.setattr(newest, "version", lambda python: (99, 0))
-    monkeypatch.setattr(newest, "TESTS", ("tests/client/test_backoff.py",))
+    monkeypatch.setattr(newest, "TESTS", ("tests/client/runtime/test_backoff.py",))
     monkeypatch.setattr(sys, "argv", ["newest.py", "--numprocesses", "0"])
     with pytest.raises(SystemExit) as ended:
         newest.main()

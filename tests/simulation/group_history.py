@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.assignors.wire import decode_assignment
 from ottla.client.consumer.coordinator.generation import Generation
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
+from ottla.client.metadata.cluster import Cluster, TopicInfo
 from ottla.coordination.groups.classic.decision import SKIP_ASSIGNMENT_VERSION
 from ottla.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.coordination.groups.config import GroupConfig

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.assignors.choice import choose_assignors
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.coordinator.generation import Generation
@@ -21,8 +20,9 @@ from ottla.client.consumer.group.membership.member_state import MemberState
 from ottla.client.consumer.group.membership.membership import Membership
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.deadline import ClosingDeadline
-from ottla.client.metadata import Metadata
+from ottla.client.metadata.metadata import Metadata
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.deadline import ClosingDeadline
 from ottla.coordination.groups.events import TransactionalOffsetsCommitted
 from ottla.errors import CommitFailedError, ErrorCode, KafkaError, OttlaError, RebalanceInProgressError
 from ottla.model import EARLIEST, OffsetAndMetadata, TopicPartition

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from ottla.client.future import Future
-from ottla.client.metadata import Metadata
+from ottla.client.metadata.metadata import Metadata
+from ottla.client.runtime.future import Future
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import Node
 from ottla.protocol.messages.heartbeat import HeartbeatRequest

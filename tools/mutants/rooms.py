@@ -240,8 +240,8 @@ ROOMS: dict[str, Room] = {
     ),
     "client/consumer": Room(
         (
-            "client/backoff.py",
-            "client/connection_states.py",
+            "client/runtime/backoff.py",
+            "client/network/connection_states.py",
             "client/consumer/fetching/completed_fetch.py",
             "client/consumer/fetching/fetch_session_handler.py",
             "client/consumer/fetching/fetcher.py",
@@ -251,8 +251,8 @@ ROOMS: dict[str, Room] = {
             "client/consumer/subscription_state.py",
         ),
         (
-            "client/test_backoff.py",
-            "client/test_connection_states.py",
+            "client/runtime/test_backoff.py",
+            "client/network/test_connection_states.py",
             "client/consumer/fetching/test_completed_fetch.py",
             "client/consumer/group/test_consumer_membership.py",
             "client/consumer/fetching/test_fetch_session_handler.py",

@@ -18,11 +18,11 @@ from ottla.client.admin.access_admin import AccessAdmin
 from ottla.client.admin.cluster_admin import ClusterAdmin
 from ottla.client.admin.group_admin import GroupAdmin
 from ottla.client.admin.topic_admin import TopicAdmin
-from ottla.client.other_names import ADMIN, explain_names
+from ottla.client.interface.method_names import ADMIN, explain_names
 
 if TYPE_CHECKING:
+    from ottla.client.config.typed_settings import AdminSettings
     from ottla.client.metrics.client_metrics import ClientMetrics
-    from ottla.client.settings import AdminSettings
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,20 +15,20 @@ from uuid import UUID
 
 from ottla.aio.listener import CoroutineListener
 from ottla.aio.pump import Pump
-from ottla.client.arguments import chosen_columns, maybe_timeout
 from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSetting, Topics
 from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener, listener_of
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
-from ottla.client.other_names import CONSUMER, explain_names
-from ottla.client.steps import Steps
+from ottla.client.interface.arguments import chosen_columns, maybe_timeout
+from ottla.client.interface.method_names import CONSUMER, explain_names
+from ottla.client.runtime.steps import Steps
 from ottla.errors import IllegalStateError
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ottla.client.settings import PlainConsumerSettings
+    from ottla.client.config.typed_settings import PlainConsumerSettings
     from ottla.records.columns import Columns
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from ottla.client.steps import Steps
+from ottla.client.runtime.steps import Steps
 
 T = TypeVar("T")
 

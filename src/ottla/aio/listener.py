@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener
-from ottla.client.future import Future
+from ottla.client.runtime.future import Future
 from ottla.errors import IllegalStateError
 from ottla.model import TopicPartition
 

@@ -14,10 +14,10 @@ from weakref import WeakMethod
 
 from ottla.aio.drive import drive
 from ottla.aio.waiters import Waiters
-from ottla.client.exits import EXITS
-from ottla.client.future import THREAD, raise_exit
 from ottla.client.producer.sender import EXIT_TIMEOUT, Sender
-from ottla.client.steps import Steps
+from ottla.client.runtime.exits import EXITS
+from ottla.client.runtime.future import THREAD, raise_exit
+from ottla.client.runtime.steps import Steps
 from ottla.errors import IllegalStateError
 from ottla.model import FOREVER
 

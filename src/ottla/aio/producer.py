@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from uuid import UUID
 
 from ottla.aio.loop_sender import LoopSender
-from ottla.client.arguments import maybe_timeout
-from ottla.client.other_names import PRODUCER, explain_names
+from ottla.client.interface.arguments import maybe_timeout
+from ottla.client.interface.method_names import PRODUCER, explain_names
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_core import ProducerCore
@@ -26,8 +26,8 @@ from ottla.errors import TransactionAbortableError, UndeliveredError
 from ottla.model import FOREVER, Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
+    from ottla.client.config.typed_settings import ProducerSettings
     from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
-    from ottla.client.settings import ProducerSettings
 
 LOG = logging.getLogger(__name__)
 BATCHES_IN_A_ROW = 8

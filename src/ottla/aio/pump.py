@@ -13,7 +13,7 @@ from typing import TypeVar
 from ottla.aio.drive import drive
 from ottla.aio.waiters import Waiters
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
-from ottla.client.steps import Steps
+from ottla.client.runtime.steps import Steps
 from ottla.errors import ErrorCode, IllegalStateError, KafkaError, OttlaError
 from ottla.model import FOREVER
 

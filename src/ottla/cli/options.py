@@ -213,7 +213,7 @@ def properties_of(option: str, place: str | None) -> dict[str, str]:
 def of_an_admin(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of a client's settings that an admin client has too: where the cluster is, and how to get in."""
     from ottla.client.admin.config import AdminConfig
-    from ottla.client.synonyms import understood
+    from ottla.client.config.synonyms import understood
     from ottla.config import options_of
 
     known = {option.name for option in options_of(AdminConfig)}

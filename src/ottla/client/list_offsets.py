@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ottla.client.cluster import Cluster
+from ottla.client.metadata.cluster import Cluster
 from ottla.errors import ErrorCode
 from ottla.model import Node, OffsetAndTimestamp, TopicPartition
 from ottla.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from ottla.client.admin import Admin, ConfigResource
-from ottla.client.bootstrap import parse_address
+from ottla.client.network.bootstrap import parse_address
 from ottla.errors import OttlaError
 from ottla.model import Node
 

@@ -149,7 +149,7 @@ def admin_of(settings: Mapping[str, Any]) -> Any:
     """An admin client that gets in as the other clients do."""
     from ottla.client.admin import Admin
     from ottla.client.admin.config import AdminConfig
-    from ottla.client.synonyms import understood
+    from ottla.client.config.synonyms import understood
     from ottla.config import options_of
 
     known = {option.name for option in options_of(AdminConfig)}

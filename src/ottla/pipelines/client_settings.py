@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ottla.client.takers import Face, names_of, takers, told_of
+from ottla.client.config.setting_owners import Face, names_of, takers, told_of
 from ottla.config import unknown
 
 
@@ -18,7 +18,7 @@ from ottla.config import unknown
 def promised() -> tuple[str, ...]:
     """Kafka's names that are not there yet: the client says of each why not."""
     from ottla.client.admin import config as admin
-    from ottla.client.config import COMMON_NOT_YET
+    from ottla.client.config.common_config import COMMON_NOT_YET
     from ottla.client.producer import config as producer
 
     return (*COMMON_NOT_YET, *admin.NOT_YET, *producer.NOT_YET)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.network.bootstrap import bootstrap_nodes
 from ottla.errors import ConfigError
 from ottla.spark.sink.refusals import LEGAL_TOPIC
 

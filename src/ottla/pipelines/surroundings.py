@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ottla.client.config import shared_by_all
-from ottla.client.takers import Face
+from ottla.client.config.common_config import shared_by_all
+from ottla.client.config.setting_owners import Face
 from ottla.errors import ConfigError
 from ottla.pipelines.client_settings import meant_for
 

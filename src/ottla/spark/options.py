@@ -10,8 +10,8 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from ottla.client.config import CommonConfig
-from ottla.client.synonyms import understood
+from ottla.client.config.common_config import CommonConfig
+from ottla.client.config.synonyms import understood
 from ottla.config import Between, Option, Password, convert, options_of
 from ottla.errors import ConfigError
 from ottla.settings_class import beside, changed, settings

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
-from ottla.client import connection_states
+from ottla.client.network import connection_states
 from ottla.errors import (
     AuthenticationError,
     ErrorCode,

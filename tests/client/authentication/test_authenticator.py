@@ -11,7 +11,7 @@ import pytest
 from ottla import Admin
 from ottla.client.admin.config import read_admin_settings
 from ottla.client.authentication.authenticator import Authenticator
-from ottla.client.client_request import Completion
+from ottla.client.network.client_request import Completion
 from ottla.clock import ManualClock
 from ottla.errors import MissingExtraError
 from ottla.security.login_refusal import LoginRefusal

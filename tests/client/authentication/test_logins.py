@@ -9,14 +9,14 @@ from typing import Any, cast
 import pytest
 
 from ottla.client.admin.config import read_admin_settings
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.bootstrap import bootstrap_nodes
-from ottla.client.client_request import ClientRequest
-from ottla.client.client_response import ClientResponse
-from ottla.client.metadata import Metadata
+from ottla.client.metadata.metadata import Metadata
 from ottla.client.metrics.client_metrics import Sheet
 from ottla.client.metrics.network_sensors import write_network
-from ottla.client.network_client import NetworkClient
+from ottla.client.network.bootstrap import bootstrap_nodes
+from ottla.client.network.client_request import ClientRequest
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.network_client import NetworkClient
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.clock import ManualClock
 from ottla.errors import ErrorCode, SaslAuthenticationError, SslAuthenticationError
 from ottla.model import Node

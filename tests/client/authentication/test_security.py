@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ottla.client.admin.config import AdminConfig, read_admin_settings
-from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.consumer.config import read_consumer_settings
+from ottla.client.network.bootstrap import bootstrap_nodes
 from ottla.client.producer.config import read_producer_settings
 from ottla.config import Password, options_of
 from ottla.errors import ConfigError, NotYetError, OttlaError

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.subscription_state import SubscriptionState, SubscriptionType
+from ottla.client.metadata.cluster import Cluster, TopicInfo
 from ottla.errors import IllegalStateError
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
 

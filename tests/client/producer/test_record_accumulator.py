@@ -7,13 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.cluster import Cluster, TopicInfo
+from ottla.client.metadata.cluster import Cluster, TopicInfo
 from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.events import BatchBegun
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.record_accumulator import RecordAccumulator
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.clock import ManualClock
 from ottla.errors import IllegalStateError
 from ottla.model import Node, PartitionInfo, TopicPartition

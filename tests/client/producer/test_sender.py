@@ -10,10 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.exits import EXITS
-from ottla.client.metadata import Metadata
-from ottla.client.network_client import NetworkClient
+from ottla.client.metadata.metadata import Metadata
+from ottla.client.network.network_client import NetworkClient
 from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.config import read_producer_settings
 from ottla.client.producer.events import Acknowledged, BatchDrained, BatchFailed, ProduceCompleted, ProduceSent
@@ -22,6 +20,8 @@ from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.transaction_manager import TransactionManager
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.exits import EXITS
 from ottla.clock import ManualClock
 from ottla.errors import ErrorCode, IllegalStateError, KafkaError, KafkaTimeoutError, SslAuthenticationError
 from ottla.model import Node, TopicPartition

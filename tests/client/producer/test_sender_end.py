@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ottla.client.exits import EXITS
 from ottla.client.producer.sender import Sender
+from ottla.client.runtime.exits import EXITS
 from ottla.errors import IllegalStateError, KafkaTimeoutError
 from ottla.protocol.messages.produce import ProduceRequest
 from tests.client.producer.test_sender import Story

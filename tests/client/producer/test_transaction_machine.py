@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.producer.transactions.add_partitions_to_txn import AddPartitionsToTxn
 from ottla.client.producer.transactions.end_txn import EndTxn
 from ottla.client.producer.transactions.transaction_machine import TransactionMachine
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ApplicationRecoverableError, ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.messages.add_partitions_to_txn import (

@@ -11,7 +11,7 @@ import pytest
 
 from ottla import Producer
 from ottla.client.producer.turns import Turns
-from ottla.client.steps import Steps
+from ottla.client.runtime.steps import Steps
 from ottla.errors import BufferExhaustedError, IllegalStateError
 from tests.client.conftest import eventually
 

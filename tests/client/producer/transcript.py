@@ -11,7 +11,6 @@ from random import Random
 from textwrap import dedent
 from typing import Any, ClassVar
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.producer_batch import ProducerBatch
@@ -24,6 +23,7 @@ from ottla.client.producer.transactions.outcome import Outcome
 from ottla.client.producer.transactions.transaction_machine import SEND_OFFSETS, TransactionMachine
 from ottla.client.producer.transactions.txn_offset_commit import TxnOffsetCommit
 from ottla.client.producer.transactions.txn_request import TxnRequest
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode, KafkaError, OttlaError, error_for
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnResponse

@@ -17,7 +17,7 @@ from ottla.broker.loop_call import call_in_loop
 from ottla.broker.pushed_page import taken, written
 from ottla.client.admin import ConfigResource
 from ottla.client.metrics.client_metrics import ClientMetrics
-from ottla.client.steps import Steps
+from ottla.client.runtime.steps import Steps
 from ottla.errors import IllegalStateError, KafkaTimeoutError, UnsupportedVersionError
 from ottla.free_ports import free_port
 from ottla.kafka_id import text_of
@@ -27,7 +27,7 @@ from ottla.protocol.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsResponse,
 )
 from ottla.protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
-from tests.client.test_network_client import NODE, Story
+from tests.client.network.test_network_client import NODE, Story
 from tests.patience import PATIENCE, eventually
 
 ID = UUID(int=7)
@@ -114,7 +114,7 @@ def test_a_client_that_was_not_begun_is_silent() -> None:
 
 
 def test_a_client_loads_nothing_of_it_before_a_broker_wants_metrics() -> None:
-    program = "import sys; from ottla import Admin, Consumer, Producer; from ottla.client.network_client import NetworkClient; "
+    program = "import sys; from ottla import Admin, Consumer, Producer; from ottla.client.network.network_client import NetworkClient; "
     loaded = program + "print([name for name in sys.modules if 'client_telemetry' in name or 'metrics_data' in name])"
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True).stdout == b"[]\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.client.takers import Face
+from ottla.client.config.setting_owners import Face
 from ottla.pipelines.client_settings import meant_for, mistake_in
 from tests.pipelines.file.files import mistakes, pipeline
 

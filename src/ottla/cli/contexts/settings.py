@@ -16,7 +16,7 @@ REMEDY = "write where it is instead: ${env:NAME}, ${file:/path:key}, or a --comm
 def checked_settings(texts: Iterable[str]) -> dict[str, str]:
     """`--set key=value` of a context."""
     from ottla.client.admin.config import AdminConfig
-    from ottla.client.synonyms import understood
+    from ottla.client.config.synonyms import understood
     from ottla.config import options_of
 
     given = pairs_of("--set", texts)
@@ -45,7 +45,7 @@ def is_reference(value: str) -> bool:
 
 def checked_address(text: str) -> str:
     """`--bootstrap-server` of a context, unless it is kept elsewhere."""
-    from ottla.client.bootstrap import LOGIN, parse_address
+    from ottla.client.network.bootstrap import LOGIN, parse_address
     from ottla.config import refuse_credentials
     from ottla.errors import ConfigError
 

@@ -118,7 +118,7 @@ def nobody_said_where() -> bool:
 def way_findings(admin: Admin, *, is_default: bool) -> Iterator[Finding]:
     """The way to the cluster, and the cluster if there is one."""
     from ottla.cli.doctor.remote import look_at_addresses
-    from ottla.client.bootstrap import parse_address
+    from ottla.client.network.bootstrap import parse_address
 
     protocol = admin.config.security_protocol
     with read_as_usage():

@@ -14,7 +14,7 @@ from ottla.client.admin.acl import (
     AclBindingFilter,
 )
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, any_broker, raise_first
-from ottla.client.arguments import checked_list, checked_text
+from ottla.client.interface.arguments import checked_list, checked_text
 from ottla.config import unknown
 from ottla.errors import KafkaError, error_for
 from ottla.protocol.messages.create_acls import AclCreation, CreateAclsRequest

@@ -17,13 +17,13 @@ from ottla.client.admin.cluster_admin import ClusterAdmin
 from ottla.client.admin.config import read_admin_settings
 from ottla.client.admin.group_admin import GroupAdmin
 from ottla.client.admin.topic_admin import TopicAdmin
-from ottla.client.client_id import next_client_id
-from ottla.client.described import described
-from ottla.client.other_names import ADMIN, explain_names
+from ottla.client.interface.client_id import next_client_id
+from ottla.client.interface.described import described
+from ottla.client.interface.method_names import ADMIN, explain_names
 
 if TYPE_CHECKING:
+    from ottla.client.config.typed_settings import AdminSettings
     from ottla.client.metrics.client_metrics import ClientMetrics
-    from ottla.client.settings import AdminSettings
 
 
 class Admin(TopicAdmin, GroupAdmin, ClusterAdmin, AccessAdmin):

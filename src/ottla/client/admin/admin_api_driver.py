@@ -18,16 +18,16 @@ from uuid import UUID
 from msgspec import Struct
 
 from ottla.client.admin.config import AdminConfig
-from ottla.client.arguments import checked_timeout
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.bootstrap import bootstrap_nodes
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
-from ottla.client.deadline import Deadline
-from ottla.client.future import Future
-from ottla.client.metadata import Metadata
+from ottla.client.interface.arguments import checked_timeout
+from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata import Metadata
 from ottla.client.metrics.client_metrics import ClientMetrics, Sheet
-from ottla.client.network_client import NetworkClient
+from ottla.client.network.bootstrap import bootstrap_nodes
+from ottla.client.network.network_client import NetworkClient
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.deadline import Deadline
+from ottla.client.runtime.future import Future
 from ottla.clock import SystemClock
 from ottla.errors import (
     ErrorCode,
@@ -299,7 +299,7 @@ def raise_first(failed: Mapping[Any, KafkaError]) -> None:
 
 def metrics_of(client_id: str, client: NetworkClient) -> ClientMetrics:
     """The numbers of an admin's connections; knows nothing of the admin, which must be free to be forgotten."""
-    from ottla.client.network_metrics import write_client
+    from ottla.client.network.network_metrics import write_client
 
     sheet = Sheet(client_id)
     write_client(sheet, "admin-client", [client], client.clock.monotonic())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.admin.cluster import ClusterDescription
-from ottla.client.arguments import checked_flag
+from ottla.client.interface.arguments import checked_flag
 
 if TYPE_CHECKING:
     from ottla.client.admin.admin_api_driver import AdminApiDriver

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ottla.client.config import CommonConfig, Millis, read_client_settings
+from ottla.client.config.common_config import CommonConfig, Millis, read_client_settings
 from ottla.settings_class import settings
 
 

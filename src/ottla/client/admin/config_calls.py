@@ -7,8 +7,8 @@ from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, any_broker, each_broker, raise_first
 from ottla.client.admin.config_resource import KINDS, SOURCES, ConfigEntry, ConfigResource
-from ottla.client.arguments import checked_dict, checked_flag, checked_list, checked_text
-from ottla.client.deadline import Deadline
+from ottla.client.interface.arguments import checked_dict, checked_flag, checked_list, checked_text
+from ottla.client.runtime.deadline import Deadline
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Node
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

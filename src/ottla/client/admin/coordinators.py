@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Lookup, Question, any_broker
-from ottla.client.coordinators import GROUP, LAST_VERSION_WITH_ONE_KEY, TRANSACTION
-from ottla.client.deadline import Deadline
+from ottla.client.metadata.coordinators import GROUP, LAST_VERSION_WITH_ONE_KEY, TRANSACTION
+from ottla.client.runtime.deadline import Deadline
 from ottla.errors import KafkaError, error_for
 from ottla.model import Node
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest

@@ -7,7 +7,7 @@ from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, controller
 from ottla.client.admin.delegation_token import DelegationToken, TokenInformation
-from ottla.client.arguments import checked_list, checked_text, checked_whole
+from ottla.client.interface.arguments import checked_list, checked_text, checked_whole
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
 from ottla.protocol.messages.describe_delegation_token import (

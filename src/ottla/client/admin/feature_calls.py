@@ -14,7 +14,7 @@ from ottla.client.admin.feature import (
     FinalizedVersionRange,
     SupportedVersionRange,
 )
-from ottla.client.arguments import checked_dict, checked_flag, checked_text, checked_whole
+from ottla.client.interface.arguments import checked_dict, checked_flag, checked_text, checked_whole
 from ottla.config import unknown
 from ottla.errors import error_for
 from ottla.protocol.messages.api_versions import ApiVersionsRequest

@@ -10,10 +10,10 @@ from ottla.client.admin.acl import operations_in
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Lookup, Question, raise_first
 from ottla.client.admin.coordinators import coordinators
 from ottla.client.admin.group import ConsumerGroupDescription, GroupListing, MemberDescription
-from ottla.client.arguments import checked_flag, checked_list, checked_text, checked_texts
 from ottla.client.consumer.assignors.wire import decode_assignment
-from ottla.client.coordinators import GROUP
-from ottla.client.deadline import Deadline
+from ottla.client.interface.arguments import checked_flag, checked_list, checked_text, checked_texts
+from ottla.client.metadata.coordinators import GROUP
+from ottla.client.runtime.deadline import Deadline
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Node, TopicPartition
 from ottla.protocol.errors import MalformedError

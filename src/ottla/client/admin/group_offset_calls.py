@@ -8,8 +8,8 @@ from typing import Any
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, raise_first
 from ottla.client.admin.coordinators import coordinators
 from ottla.client.admin.group_calls import FAULTS, checked_group, fault_of
-from ottla.client.arguments import checked_flag, checked_offsets, checked_partitions
-from ottla.client.coordinators import GROUP
+from ottla.client.interface.arguments import checked_flag, checked_offsets, checked_partitions
+from ottla.client.metadata.coordinators import GROUP
 from ottla.errors import KafkaError, error_for
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.offset_commit import (

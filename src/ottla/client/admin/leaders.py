@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Lookup
 from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
-from ottla.client.deadline import Deadline
+from ottla.client.runtime.deadline import Deadline
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Node, TopicPartition
 

@@ -8,8 +8,8 @@ from typing import Any
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, each_broker, raise_first
 from ottla.client.admin.group_offset_calls import by_topic
 from ottla.client.admin.partition import LogDirDescription, ReplicaInfo, ReplicaLogDirInfo, TopicPartitionReplica
-from ottla.client.arguments import checked_broker, checked_dict, checked_list, checked_partition, checked_text
-from ottla.client.deadline import Deadline
+from ottla.client.interface.arguments import checked_broker, checked_dict, checked_list, checked_partition, checked_text
+from ottla.client.runtime.deadline import Deadline
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Node, TopicPartition
 from ottla.protocol.messages.alter_replica_log_dirs import (

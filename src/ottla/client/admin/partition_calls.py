@@ -15,7 +15,7 @@ from ottla.client.admin.group_offset_calls import by_topic
 from ottla.client.admin.leaders import leaders
 from ottla.client.admin.partition import NewPartitions, PartitionReassignment
 from ottla.client.admin.topic_calls import INT32, TopicCalls, outcome
-from ottla.client.arguments import (
+from ottla.client.interface.arguments import (
     LAST_OFFSET,
     checked_broker,
     checked_dict,

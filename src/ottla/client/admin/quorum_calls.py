@@ -7,7 +7,7 @@ from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, any_broker, controller
 from ottla.client.admin.quorum import QuorumInfo, QuorumReplicaState, RaftVoterEndpoint, directory_id_of, directory_text
-from ottla.client.arguments import LAST_PARTITION, checked_broker, checked_list, checked_text, checked_whole
+from ottla.client.interface.arguments import LAST_PARTITION, checked_broker, checked_list, checked_text, checked_whole
 from ottla.errors import ErrorCode, error_for
 from ottla.model import Node
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener

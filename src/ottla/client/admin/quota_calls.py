@@ -7,7 +7,7 @@ from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, any_broker, raise_first
 from ottla.client.admin.client_quota import DEFAULT, ClientQuotaEntity
-from ottla.client.arguments import checked_dict, checked_flag, checked_text
+from ottla.client.interface.arguments import checked_dict, checked_flag, checked_text
 from ottla.errors import error_for
 from ottla.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, OpData, RequestEntryData
 from ottla.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest, EntityData

@@ -9,7 +9,7 @@ from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, any_broker, controller, raise_first
 from ottla.client.admin.scram import MECHANISMS, UserScramCredentialDeletion, UserScramCredentialUpsertion
-from ottla.client.arguments import checked_list, checked_text, checked_texts, checked_whole
+from ottla.client.interface.arguments import checked_list, checked_text, checked_texts, checked_whole
 from ottla.config import unknown
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.protocol.messages.alter_user_scram_credentials import (

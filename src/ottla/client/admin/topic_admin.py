@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ottla.client.arguments import checked_flag
+from ottla.client.interface.arguments import checked_flag
 
 if TYPE_CHECKING:
     from ottla.client.admin.admin_calls import AdminCalls

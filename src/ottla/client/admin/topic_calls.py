@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, controller, raise_first
 from ottla.client.admin.topic import NewTopic, TopicDescription, TopicListing
-from ottla.client.arguments import (
+from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
+from ottla.client.interface.arguments import (
     LAST_OFFSET,
     checked_broker,
     checked_dict,
@@ -21,8 +22,7 @@ from ottla.client.arguments import (
     checked_topics,
     checked_whole,
 )
-from ottla.client.cluster import TopicInfo
-from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
+from ottla.client.metadata.cluster import TopicInfo
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import OffsetAndTimestamp, TopicPartition
 from ottla.protocol.messages.create_topics import (

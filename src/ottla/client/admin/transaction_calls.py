@@ -18,7 +18,7 @@ from ottla.client.admin.transaction import (
     TransactionDescription,
     TransactionListing,
 )
-from ottla.client.arguments import (
+from ottla.client.interface.arguments import (
     LAST_PARTITION,
     checked_broker,
     checked_list,
@@ -28,8 +28,8 @@ from ottla.client.arguments import (
     checked_texts,
     checked_whole,
 )
-from ottla.client.coordinators import TRANSACTION
-from ottla.client.deadline import Deadline
+from ottla.client.metadata.coordinators import TRANSACTION
+from ottla.client.runtime.deadline import Deadline
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Node, TopicPartition
 from ottla.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest

@@ -11,19 +11,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 from uuid import UUID
 
-from ottla.client.arguments import chosen_columns
 from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSetting, Topics
 from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener, listener_of, refuse_coroutines
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
-from ottla.client.other_names import CONSUMER, explain_names
-from ottla.client.steps import Steps
+from ottla.client.interface.arguments import chosen_columns
+from ottla.client.interface.method_names import CONSUMER, explain_names
+from ottla.client.runtime.steps import Steps
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ottla.client.settings import PlainConsumerSettings
+    from ottla.client.config.typed_settings import PlainConsumerSettings
     from ottla.records.columns import Columns
 
 T = TypeVar("T")

@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from ottla.client.arguments import checked_timeout
-from ottla.client.client_id import consumer_client_id
 from ottla.client.consumer.config import read_consumer_settings
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.interceptors import ConsumerInterceptors
 from ottla.client.consumer.parts import assemble
 from ottla.client.consumer.single_thread import SingleThread
-from ottla.client.deadline import INTERRUPTED_SECONDS, ClosingDeadline
+from ottla.client.interface.arguments import checked_timeout
+from ottla.client.interface.client_id import consumer_client_id
 from ottla.client.metrics.call_sensors import CallSensors
 from ottla.client.metrics.descriptions import CONSUMER_CALLS
 from ottla.client.metrics.fetch_sensors import PollSensors
 from ottla.client.metrics.group_sensors import GroupSensors
 from ottla.client.metrics.registry import Registry
 from ottla.client.metrics.statistics import Statistics
-from ottla.client.steps import Steps
+from ottla.client.runtime.deadline import INTERRUPTED_SECONDS, ClosingDeadline
+from ottla.client.runtime.steps import Steps
 from ottla.clock import SystemClock
 from ottla.compiled import warn_if_slow
 from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaError, KafkaTimeoutError

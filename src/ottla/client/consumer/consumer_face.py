@@ -13,7 +13,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 from uuid import UUID
 
-from ottla.client.arguments import (
+from ottla.client.consumer.consumer_core import ConsumerCore
+from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
+from ottla.client.consumer.farewells import Farewells
+from ottla.client.consumer.group.rebalance_listener import RebalanceListener
+from ottla.client.consumer.offset_queries import OffsetQueries
+from ottla.client.consumer.offsets.commits import CommitCallback
+from ottla.client.consumer.reading import Reading
+from ottla.client.consumer.records import ConsumerRecords, RecordSlice
+from ottla.client.consumer.snapshot import ConsumerSnapshot, take_snapshot
+from ottla.client.consumer.subscription_pattern import SubscriptionPattern
+from ottla.client.consumer.subscription_state import SubscriptionType
+from ottla.client.consumer.typed_record import K, V
+from ottla.client.interface.arguments import (
     LAST_OFFSET,
     checked_broker_pattern,
     checked_dict,
@@ -27,21 +39,9 @@ from ottla.client.arguments import (
     checked_topic,
     checked_whole,
 )
-from ottla.client.consumer.consumer_core import ConsumerCore
-from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
-from ottla.client.consumer.farewells import Farewells
-from ottla.client.consumer.group.rebalance_listener import RebalanceListener
-from ottla.client.consumer.offset_queries import OffsetQueries
-from ottla.client.consumer.offsets.commits import CommitCallback
-from ottla.client.consumer.reading import Reading
-from ottla.client.consumer.records import ConsumerRecords, RecordSlice
-from ottla.client.consumer.snapshot import ConsumerSnapshot, take_snapshot
-from ottla.client.consumer.subscription_pattern import SubscriptionPattern
-from ottla.client.consumer.subscription_state import SubscriptionType
-from ottla.client.consumer.typed_record import K, V
-from ottla.client.described import described
-from ottla.client.future import Future
-from ottla.client.steps import Steps
+from ottla.client.interface.described import described
+from ottla.client.runtime.future import Future
+from ottla.client.runtime.steps import Steps
 from ottla.errors import IllegalStateError
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
 from ottla.trace import CAPACITY, Trace

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from ottla.client.client_request import ClientRequest
-from ottla.client.client_response import ClientResponse
-from ottla.client.future import Future
-from ottla.client.network_client import NetworkClient
-from ottla.client.steps import Steps
+from ottla.client.network.client_request import ClientRequest
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.network_client import NetworkClient
+from ottla.client.runtime.future import Future
+from ottla.client.runtime.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, WakeupError
 from ottla.model import FOREVER, Node
 

@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 from ottla.client.consumer.consumer_core import ConsumerCore
-from ottla.client.exits import EXITS
+from ottla.client.runtime.exits import EXITS
 
 FAREWELL_SECONDS = 3.0
 """How long the end of the process waits until a member has said that it leaves."""

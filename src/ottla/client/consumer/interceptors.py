@@ -8,7 +8,7 @@ from typing import Any
 
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.consumer.typed_record import K, V
-from ottla.client.interceptors import Interceptors
+from ottla.client.interface.interceptors import Interceptors
 from ottla.model import OffsetAndMetadata, TopicPartition
 
 LOG = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from ottla.client.metrics.descriptions import CONSUMER_CALLS
 from ottla.client.metrics.fetch_sensors import MANAGER
 from ottla.client.metrics.group_sensors import GROUP
 from ottla.client.metrics.network_sensors import write_counted, write_spread
-from ottla.client.network_metrics import write_client
-from ottla.client.request_view import copied
+from ottla.client.network.network_metrics import write_client
+from ottla.client.network.request_view import copied
 
 
 def take_metrics(core: ConsumerCore) -> ClientMetrics:

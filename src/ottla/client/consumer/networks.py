@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.complaints import Complaints
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
-from ottla.client.metadata import Metadata
-from ottla.client.network_client import MAX_FRAME_BYTES, NetworkClient
+from ottla.client.metadata.metadata import Metadata
+from ottla.client.network.complaints import Complaints
+from ottla.client.network.network_client import MAX_FRAME_BYTES, NetworkClient
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.clock import Clock
 
 NEVER_MS = 1e15

@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ottla.client.arguments import checked_dict, checked_partition, checked_partitions, checked_topic, checked_whole
 from ottla.client.consumer.consumer_core import ConsumerCore
-from ottla.client.steps import Steps
+from ottla.client.interface.arguments import (
+    checked_dict,
+    checked_partition,
+    checked_partitions,
+    checked_topic,
+    checked_whole,
+)
+from ottla.client.runtime.steps import Steps
 from ottla.model import OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
 
 TIMES = "{TopicPartition('flights', 0): 1767225600000}"

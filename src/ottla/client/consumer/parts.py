@@ -6,8 +6,6 @@ from random import Random
 
 from msgspec import Struct
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.consumer.assignors.choice import choose_assignors
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
@@ -17,7 +15,9 @@ from ottla.client.consumer.networks import Networks
 from ottla.client.consumer.offsets.offset_fetcher import OffsetFetcher
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
-from ottla.client.metadata import Metadata
+from ottla.client.metadata.metadata import Metadata
+from ottla.client.network.bootstrap import bootstrap_nodes
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.clock import Clock
 from ottla.model import EARLIEST, LATEST
 from ottla.trace import EventStream

@@ -9,15 +9,15 @@ import logging
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from ottla.client.arguments import checked_flag, checked_partition, checked_timeout, checked_whole
 from ottla.client.consumer.consumer_core import ConsumerCore
 from ottla.client.consumer.events import POLLED
 from ottla.client.consumer.metrics import take_metrics
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionType
+from ottla.client.interface.arguments import checked_flag, checked_partition, checked_timeout, checked_whole
+from ottla.client.metadata.missing_partitions import MissingPartitions
 from ottla.client.metrics.client_metrics import ClientMetrics
-from ottla.client.missing_partitions import MissingPartitions
-from ottla.client.steps import Steps
+from ottla.client.runtime.steps import Steps
 from ottla.errors import ErrorCode, IllegalStateError, OffsetOutOfRangeError
 from ottla.model import FOREVER, TopicPartition
 from ottla.records.columns import Columns

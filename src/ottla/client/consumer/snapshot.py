@@ -13,7 +13,7 @@ from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.parts import ConsumerParts
 from ottla.client.consumer.subscription_state import TopicPartitionState
-from ottla.client.request_view import RequestView, by_node, copied, views_of
+from ottla.client.network.request_view import RequestView, by_node, copied, views_of
 from ottla.model import FOREVER, Node, TopicPartition
 
 

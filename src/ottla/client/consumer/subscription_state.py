@@ -12,9 +12,9 @@ from enum import Enum
 
 from msgspec import Struct
 
-from ottla.client.cluster import NO_ID, Cluster
 from ottla.client.consumer.loop import Loop
 from ottla.client.consumer.records import RecordSlice
+from ottla.client.metadata.cluster import NO_ID, Cluster
 from ottla.errors import IllegalStateError
 from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
-from ottla.client.deadline import Deadline
-from ottla.client.metadata import snapshot
-from ottla.client.steps import Steps
+from ottla.client.metadata.cluster import Cluster, TopicInfo
+from ottla.client.metadata.metadata import snapshot
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.deadline import Deadline
+from ottla.client.runtime.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, error_for, topic_asked
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 

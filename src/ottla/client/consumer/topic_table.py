@@ -12,7 +12,7 @@ from ottla.model import TopicPartition
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ottla.client.settings import ConsumerSettings
+    from ottla.client.config.typed_settings import ConsumerSettings
     from ottla.records.columns import Columns
 
 OURS: dict[str, Any] = {"isolation.level": "read_committed", "allow.auto.create.topics": False}

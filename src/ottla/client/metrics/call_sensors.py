@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from ottla.client.metrics.client_metrics import Sheet
 from ottla.client.metrics.reading import Reading
 from ottla.client.metrics.registry import Registry
-from ottla.client.steps import Steps, T
+from ottla.client.runtime.steps import Steps, T
 
 NS = 1_000_000_000
 

@@ -10,8 +10,8 @@ from ottla.client.metrics.reading import Reading, together
 from ottla.client.metrics.registry import Registry
 
 if TYPE_CHECKING:
-    from ottla.client.config import CommonConfig
-    from ottla.client.connection_states import ConnectionStates
+    from ottla.client.config.common_config import CommonConfig
+    from ottla.client.network.connection_states import ConnectionStates
 
 COORDINATOR = 2**31 - 1
 """What Java takes a coordinator's number from, for the connection that is for it alone."""

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from ottla.client.future import THREAD
 from ottla.client.metrics.client_metrics import ClientMetrics
+from ottla.client.runtime.future import THREAD
 from ottla.model import FOREVER
 
 LOG = logging.getLogger(__name__)

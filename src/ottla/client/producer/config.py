@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
-from ottla.client.config import CommonConfig, Millis, read_client_settings
+from ottla.client.config.common_config import CommonConfig, Millis, read_client_settings
 from ottla.config import Between
 from ottla.errors import ConfigError
 from ottla.settings_class import changed, settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ottla.client.future import survive
+from ottla.client.runtime.future import survive
 from ottla.model import RecordMetadata
 from ottla.records import raw
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import Any
 
-from ottla.client.future import awaited, wait_for
 from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult, metadata_or_error
+from ottla.client.runtime.future import awaited, wait_for
 from ottla.model import RecordMetadata, TopicPartition
 
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from ottla.client.client_response import ClientResponse
-from ottla.client.cluster import Cluster
+from ottla.client.metadata.cluster import Cluster
 from ottla.client.metrics.producer_sensors import ProducerSensors
-from ottla.client.network_client import NetworkClient
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.network_client import NetworkClient
 from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.events import BatchSplit

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
-from ottla.client.interceptors import Interceptors
+from ottla.client.interface.interceptors import Interceptors
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.model import RecordMetadata
 

@@ -7,10 +7,9 @@ from random import Random
 
 from msgspec import Struct
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.bootstrap import bootstrap_nodes
-from ottla.client.metadata import Metadata
-from ottla.client.network_client import NetworkClient
+from ottla.client.metadata.metadata import Metadata
+from ottla.client.network.bootstrap import bootstrap_nodes
+from ottla.client.network.network_client import NetworkClient
 from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.interceptors import ProducerInterceptors
@@ -21,6 +20,7 @@ from ottla.client.producer.row_batches import RowBatches
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.spare_buffers import SpareBuffers
 from ottla.client.producer.transaction_manager import TransactionManager
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.clock import Clock
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ottla.client.arguments import checked_list
+from ottla.client.interface.arguments import checked_list
 from ottla.client.producer.partitioner import ANY, Partitioner, anywhere, by_key
 from ottla.records.binary_column import BinaryColumn, column_of
 from ottla.records.columns import Rows

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.future import GUARD, notify, run_callback
 from ottla.client.producer.deliveries import Deliveries, OnDelivery, new_metadata
+from ottla.client.runtime.future import GUARD, notify, run_callback
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import RecordMetadata
 

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
-from ottla.client.arguments import maybe_timeout
-from ottla.client.other_names import PRODUCER, explain_names
+from ottla.client.interface.arguments import maybe_timeout
+from ottla.client.interface.method_names import PRODUCER, explain_names
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_core import ProducerCore
@@ -24,8 +24,8 @@ from ottla.errors import TransactionAbortableError, UndeliveredError
 from ottla.model import Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
+    from ottla.client.config.typed_settings import ProducerSettings
     from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
-    from ottla.client.settings import ProducerSettings
 
 LOG = logging.getLogger(__name__)
 

@@ -12,15 +12,15 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from ottla.client.arguments import checked_timeout, checked_topic, maybe_timeout
-from ottla.client.client_id import next_client_id
-from ottla.client.cluster import REFUSED_TOPIC, TopicInfo
+from ottla.client.interface.arguments import checked_timeout, checked_topic, maybe_timeout
+from ottla.client.interface.client_id import next_client_id
+from ottla.client.metadata.cluster import REFUSED_TOPIC, TopicInfo
 from ottla.client.metrics.call_sensors import CallSensors
 from ottla.client.metrics.client_metrics import ClientMetrics, Sheet
 from ottla.client.metrics.descriptions import PRODUCER_CALLS
 from ottla.client.metrics.network_sensors import write_counted
 from ottla.client.metrics.statistics import Statistics
-from ottla.client.network_metrics import write_client
+from ottla.client.network.network_metrics import write_client
 from ottla.client.producer.buffer_pool import Claim
 from ottla.client.producer.config import read_producer_settings
 from ottla.client.producer.future import RecordFuture
@@ -38,7 +38,7 @@ from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.client.producer.transactions.outcome import Outcome
 from ottla.client.producer.transactions.transaction_machine import SEND_OFFSETS, TransactionMachine
 from ottla.client.producer.unheard import Refused
-from ottla.client.steps import Steps
+from ottla.client.runtime.steps import Steps
 from ottla.clock import SystemClock
 from ottla.compiled import warn_if_slow
 from ottla.errors import (

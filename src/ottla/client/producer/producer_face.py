@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.described import described
+from ottla.client.interface.described import described
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.produce_request_result import OnDelivery

@@ -37,8 +37,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.cluster import Cluster
+from ottla.client.metadata.cluster import Cluster
 from ottla.client.producer.buffer_pool import BufferPool, Claim
 from ottla.client.producer.events import BEGUN
 from ottla.client.producer.future import RecordFuture
@@ -46,6 +45,7 @@ from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_batch import ProducerBatch, upper_bound_bytes
 from ottla.client.producer.spare_buffers import SpareBuffers
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import IllegalStateError
 from ottla.model import FOREVER, Buffer, TopicPartition
 from ottla.trace import EventStream

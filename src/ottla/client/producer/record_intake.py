@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ottla import clock
-from ottla.client.arguments import LAST_OFFSET, LAST_PARTITION, checked_number, checked_topic
-from ottla.client.cluster import Cluster
-from ottla.client.metadata import Metadata
+from ottla.client.interface.arguments import LAST_OFFSET, LAST_PARTITION, checked_number, checked_topic
+from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.metadata import Metadata
 from ottla.client.producer.buffer_pool import Claim
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.future import RecordFuture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ottla.client.arguments import LAST_OFFSET, checked_offsets, checked_text, checked_whole
+from ottla.client.interface.arguments import LAST_OFFSET, checked_offsets, checked_text, checked_whole
 from ottla.client.producer.config import Serializer
 from ottla.errors import SerializationError
 from ottla.model import Header, OffsetAndMetadata, TopicPartition

@@ -23,14 +23,12 @@ from typing import Any, TypeVar
 from uuid import UUID
 from weakref import WeakMethod
 
-from ottla.client.client_request import ClientRequest
-from ottla.client.client_response import ClientResponse
-from ottla.client.cluster import TopicInfo
-from ottla.client.exits import EXITS
-from ottla.client.future import THREAD
+from ottla.client.metadata.cluster import TopicInfo
+from ottla.client.metadata.missing_partitions import MissingPartitions
 from ottla.client.metrics.producer_sensors import ProducerSensors
-from ottla.client.missing_partitions import MissingPartitions
-from ottla.client.network_client import NetworkClient
+from ottla.client.network.client_request import ClientRequest
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.network_client import NetworkClient
 from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.future import RecordFuture
@@ -40,7 +38,9 @@ from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.client.producer.transaction_sender import TransactionSender
 from ottla.client.producer.turns import Turns
-from ottla.client.steps import Steps
+from ottla.client.runtime.exits import EXITS
+from ottla.client.runtime.future import THREAD
+from ottla.client.runtime.steps import Steps
 from ottla.errors import (
     AuthenticationError,
     ErrorCode,

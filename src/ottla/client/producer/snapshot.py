@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from ottla.client.network.request_view import RequestView, by_node, copied
 from ottla.client.producer.producer_batch import ProducerBatch, load_of
 from ottla.client.producer.producer_core import ProducerCore
-from ottla.client.request_view import RequestView, by_node, copied
 from ottla.model import TopicPartition
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from ottla.client.arguments import checked_timeout
+from ottla.client.interface.arguments import checked_timeout
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import ProduceRequestResult
 from ottla.model import TopicPartition

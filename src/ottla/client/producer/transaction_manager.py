@@ -9,11 +9,11 @@ import logging
 import threading
 from itertools import pairwise
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.producer.events import TransactionChanged
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.transactions.transaction_machine import TransactionMachine
 from ottla.client.producer.transactions.transaction_status import TransactionStatus
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import KafkaError
 from ottla.model import TopicPartition
 from ottla.trace import EventStream

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ottla.client.client_request import ClientRequest
-from ottla.client.client_response import ClientResponse
-from ottla.client.network_client import NetworkClient
+from ottla.client.network.client_request import ClientRequest
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.network_client import NetworkClient
 from ottla.client.producer.events import CoordinatorAnswered, CoordinatorAsked
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.client.producer.transactions.init_producer_id import FIRST_VERSION_WITH_EPOCH, InitProducerId

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import TypeVar
 
-from ottla.client.steps import Steps
+from ottla.client.runtime.steps import Steps
 
 T = TypeVar("T")
 

@@ -12,14 +12,14 @@ from random import Random
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from ottla.client.client_response import ClientResponse
-from ottla.client.steps import Steps
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.runtime.steps import Steps
 from ottla.errors import IllegalStateError, KafkaTimeoutError, OttlaError, UnsupportedVersionError
 from ottla.model import FOREVER
 
 if TYPE_CHECKING:
     from ottla.client.metrics.client_metrics import ClientMetrics
-    from ottla.client.network_client import NetworkClient
+    from ottla.client.network.network_client import NetworkClient
     from ottla.client.telemetry.client_telemetry import ClientTelemetry
 
 LOG = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
-from ottla.client.takers import Face
+from ottla.client.config.setting_owners import Face
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.client_settings import mistake_in

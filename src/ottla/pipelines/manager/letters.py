@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ottla.client.config.setting_owners import Face
 from ottla.client.consumer import Consumer
 from ottla.client.consumer.record import ConsumerRecord
 from ottla.client.producer import Producer
-from ottla.client.takers import Face
 from ottla.errors import ConfigError
 from ottla.model import TopicPartition
 from ottla.pipelines.file.reading import Read

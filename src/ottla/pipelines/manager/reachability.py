@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 
 from ottla.client.admin import Admin
-from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.network.bootstrap import bootstrap_nodes
 
 PATIENCE = {"default.api.timeout.ms": "5000"}
 """Where the pipeline's file says another, that counts."""

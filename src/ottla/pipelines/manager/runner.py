@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ottla.client.config import shared_by_all
+from ottla.client.config.common_config import shared_by_all
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.build import Built
 from ottla.pipelines.manager.ending import end

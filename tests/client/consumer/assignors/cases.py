@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.assignors import Assignor, Subscription
 from ottla.client.consumer.assignors.sticky import user_data
+from ottla.client.metadata.cluster import Cluster
 from ottla.model import TopicPartition
 from tests.client.consumer.assignors.clusters import Shares, cluster_of, shares_of
 

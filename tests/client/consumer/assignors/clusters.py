@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 
-from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.assignors import Assignment, Assignor, Subscription
+from ottla.client.metadata.cluster import Cluster, TopicInfo
 from ottla.model import Node, PartitionInfo, TopicPartition
 
 Shares = dict[str, frozenset[TopicPartition]]

@@ -8,7 +8,6 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.client.cluster import NO_ID
 from ottla.client.consumer.fetching.fetch_session_handler import (
     FetchSessionHandler,
     PartitionData,
@@ -16,6 +15,7 @@ from ottla.client.consumer.fetching.fetch_session_handler import (
     add_session,
     farewell,
 )
+from ottla.client.metadata.cluster import NO_ID
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.messages.fetch import FetchRequest

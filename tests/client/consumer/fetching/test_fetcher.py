@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.consumer.config import read_consumer_settings
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.events import Buffered, FetchCompleted, FetchSent, HandedOut
 from ottla.client.consumer.fetching.fetcher import Fetcher
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.metadata import Metadata
-from ottla.client.network_client import NetworkClient
+from ottla.client.metadata.metadata import Metadata
+from ottla.client.network.bootstrap import bootstrap_nodes
+from ottla.client.network.network_client import NetworkClient
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.clock import ManualClock
 from ottla.errors import (
     CorruptRecordError,

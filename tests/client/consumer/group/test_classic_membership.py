@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.group.heartbeat import Heartbeat
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
 from ottla.client.consumer.group.membership.member_state import TRANSITIONS, MemberEvent, MemberState
 from ottla.client.consumer.group.membership.step import Assign, Disconnect, End, Find, Send, Wait
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode, FencedInstanceIdError, KafkaError
 from ottla.model import Node
 from ottla.protocol.messages.heartbeat import HeartbeatResponse

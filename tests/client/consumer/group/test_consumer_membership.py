@@ -17,7 +17,6 @@ from uuid import UUID
 
 import pytest
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.group.heartbeat import Heartbeat
 from ottla.client.consumer.group.membership.consumer_membership import ConsumerMembership
@@ -25,6 +24,7 @@ from ottla.client.consumer.group.membership.consumer_state import ACTIVE, TRANSI
 from ottla.client.consumer.group.membership.heartbeat_fields import SubscribedTopics
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.group.membership.step import End, Find, Send, Wait
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode, KafkaError, UnsupportedVersionError
 from ottla.model import FOREVER, Node
 from ottla.protocol.messages.consumer_group_heartbeat import (

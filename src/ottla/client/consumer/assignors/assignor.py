@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from ottla.client.cluster import Cluster
+from ottla.client.metadata.cluster import Cluster
 from ottla.model import TopicPartition
 
 NO_GENERATION = -1

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.assignors.assignor import NO_GENERATION, Assignment, RebalanceProtocol, Subscription
 from ottla.client.consumer.assignors.claims import Claim
 from ottla.client.consumer.assignors.sticky import Shares, share_out
+from ottla.client.metadata.cluster import Cluster
 from ottla.model import TopicPartition
 
 

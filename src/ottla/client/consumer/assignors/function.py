@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.assignors.assignor import Assignment, RebalanceProtocol, Subscription, partition_counts
+from ottla.client.metadata.cluster import Cluster
 from ottla.errors import AssignmentError
 from ottla.model import TopicPartition
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.assignors.assignor import Subscription
+from ottla.client.metadata.cluster import Cluster
 from ottla.model import TopicPartition
 
 PartitionRacks = Mapping[TopicPartition, frozenset[str]]

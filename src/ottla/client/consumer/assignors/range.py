@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.assignors.assignor import (
     Assignment,
     RebalanceProtocol,
@@ -18,6 +17,7 @@ from ottla.client.consumer.assignors.assignor import (
     partition_counts,
 )
 from ottla.client.consumer.assignors.racks import PartitionRacks, member_racks, partition_racks, racks_matter
+from ottla.client.metadata.cluster import Cluster
 from ottla.model import TopicPartition
 
 NOWHERE: frozenset[str] = frozenset()

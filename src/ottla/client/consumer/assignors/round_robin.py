@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.assignors.assignor import (
     Assignment,
     RebalanceProtocol,
@@ -17,6 +16,7 @@ from ottla.client.consumer.assignors.assignor import (
     in_java,
     partition_counts,
 )
+from ottla.client.metadata.cluster import Cluster
 from ottla.model import TopicPartition
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.assignors.assignor import (
     NO_GENERATION,
     Assignment,
@@ -20,6 +19,7 @@ from ottla.client.consumer.assignors.racks import Nearness
 from ottla.client.consumer.assignors.sticky_general import GeneralAssignment
 from ottla.client.consumer.assignors.sticky_uniform import UniformAssignment
 from ottla.client.consumer.assignors.wire import by_topic, flat
+from ottla.client.metadata.cluster import Cluster
 from ottla.model import TopicPartition
 from ottla.protocol.errors import MalformedError
 from ottla.protocol.messages.sticky_user_data import StickyUserData, decode, encode

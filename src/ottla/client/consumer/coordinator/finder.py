@@ -8,15 +8,15 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.client_response import ClientResponse
-from ottla.client.connection_states import SLOW_SECONDS
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator.refusals import failure_of, is_fatal
-from ottla.client.coordinators import GROUP, LAST_VERSION_WITH_ONE_KEY, described
-from ottla.client.deadline import Deadline
-from ottla.client.future import Future
-from ottla.client.steps import Steps
+from ottla.client.metadata.coordinators import GROUP, LAST_VERSION_WITH_ONE_KEY, described
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.connection_states import SLOW_SECONDS
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.deadline import Deadline
+from ottla.client.runtime.future import Future
+from ottla.client.runtime.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, name_of
 from ottla.model import FOREVER, Node
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest

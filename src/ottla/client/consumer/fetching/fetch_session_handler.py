@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from ottla.client.cluster import NO_ID
+from ottla.client.metadata.cluster import NO_ID
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic

@@ -13,8 +13,6 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.events import BUFFERED, COMPLETED, HANDED_OUT, SENT
@@ -30,8 +28,10 @@ from ottla.client.consumer.fetching.position_validator import PositionValidator
 from ottla.client.consumer.fetching.read_replicas import ReadReplicas
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.future import Future
 from ottla.client.metrics.fetch_sensors import FetchSensors
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.future import Future
 from ottla.errors import (
     CorruptRecordError,
     ErrorCode,

@@ -27,11 +27,11 @@ from functools import partial
 
 from msgspec import Struct
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.future import Future
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.future import Future
 from ottla.errors import ErrorCode, LogTruncationError, UnsupportedVersionError
 from ottla.model import Node, OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.offset_for_leader_epoch import (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ottla.client.cluster import Cluster
+from ottla.client.metadata.cluster import Cluster
 from ottla.model import Node, TopicPartition
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.assignors.assignor import Assignor
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
@@ -34,9 +33,10 @@ from ottla.client.consumer.offsets.commits import (
 )
 from ottla.client.consumer.offsets.committed import CommittedOffsets
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.deadline import ClosingDeadline
 from ottla.client.metrics.sensor import Sensor
-from ottla.client.steps import Steps
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.deadline import ClosingDeadline
+from ottla.client.runtime.steps import Steps
 from ottla.errors import (
     CommitFailedError,
     ErrorCode,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.events import (
     HeartbeatAnswered,
     HeartbeatSent,
@@ -20,7 +19,8 @@ from ottla.client.consumer.events import (
 )
 from ottla.client.consumer.group.membership.heartbeat_fields import JOINING
 from ottla.client.consumer.group.membership.step import Send
-from ottla.client.future import Future
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.runtime.future import Future
 from ottla.errors import name_of
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.protocol.messages.heartbeat import HeartbeatRequest

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ottla.client.future import Future
+from ottla.client.runtime.future import Future
 from ottla.model import FOREVER
 
 

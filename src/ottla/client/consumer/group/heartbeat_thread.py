@@ -13,14 +13,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.client_response import ClientResponse
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator.finder import CoordinatorFinder
 from ottla.client.consumer.group import requests
 from ottla.client.consumer.group.events import outcome, sending
 from ottla.client.consumer.group.membership.step import Assign, Disconnect, End, Find, Send, Step, Wait
-from ottla.client.future import THREAD, Future
+from ottla.client.metadata.cluster import Cluster
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.runtime.future import THREAD, Future
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.protocol.messages.join_group import JoinGroupResponse
 from ottla.protocol.messages.leave_group import LeaveGroupRequest

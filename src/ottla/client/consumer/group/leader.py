@@ -9,9 +9,9 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.assignors.assignor import Assignment, Assignor, RebalanceProtocol, Subscription
 from ottla.client.consumer.assignors.wire import decode_subscription, encode_assignment
+from ottla.client.metadata.cluster import Cluster
 from ottla.errors import IllegalStateError
 from ottla.model import TopicPartition
 from ottla.protocol.messages.join_group import JoinGroupResponse

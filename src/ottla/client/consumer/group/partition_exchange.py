@@ -19,9 +19,9 @@ from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceLi
 from ottla.client.consumer.offsets.auto_commit import AutoCommit
 from ottla.client.consumer.offsets.commits import may_succeed_later
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.future import Future
 from ottla.client.metrics.sensor import Sensor
-from ottla.client.steps import Steps
+from ottla.client.runtime.future import Future
+from ottla.client.runtime.steps import Steps
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 from ottla.trace import EventStream

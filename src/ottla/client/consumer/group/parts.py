@@ -9,12 +9,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.group.partition_exchange import PartitionExchange
 from ottla.client.consumer.offsets.auto_commit import AutoCommit
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.metadata import Metadata
+from ottla.client.metadata.metadata import Metadata
+from ottla.client.runtime.backoff import ExponentialBackoff
 
 
 class GroupParts(Struct, frozen=True):

@@ -17,10 +17,10 @@ from ottla.client.consumer.group.topic_watch import TopicWatch
 from ottla.model import FOREVER
 
 if TYPE_CHECKING:
-    from ottla.client.cluster import Cluster
     from ottla.client.consumer.group.classic_rebalance import ClassicRebalance
     from ottla.client.consumer.group.membership.membership import Membership
     from ottla.client.consumer.group.reconciliation import Reconciliation
+    from ottla.client.metadata.cluster import Cluster
 
 
 class GroupProtocol(Struct, frozen=True):

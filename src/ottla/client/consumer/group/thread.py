@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from ottla.client.cluster import Cluster
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.group.heartbeat_thread import HeartbeatThread
-from ottla.client.deadline import ClosingDeadline
-from ottla.client.steps import Steps
+from ottla.client.metadata.cluster import Cluster
+from ottla.client.runtime.deadline import ClosingDeadline
+from ottla.client.runtime.steps import Steps
 from ottla.errors import OttlaError
 
 TOPICS_PATIENCE = 5.0

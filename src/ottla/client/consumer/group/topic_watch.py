@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from ottla.client.cluster import REFUSED_TOPIC, Cluster
 from ottla.client.consumer.group.leader import counted
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.metadata import Metadata
+from ottla.client.metadata.cluster import REFUSED_TOPIC, Cluster
+from ottla.client.metadata.metadata import Metadata
 from ottla.errors import error_for, topic_asked
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.offsets.commits import OffsetCommits, Offsets, may_succeed_later
-from ottla.client.future import Future
-from ottla.client.network_client import NetworkClient
-from ottla.client.steps import Steps, unless
+from ottla.client.network.network_client import NetworkClient
+from ottla.client.runtime.future import Future
+from ottla.client.runtime.steps import Steps, unless
 from ottla.errors import KafkaTimeoutError, OttlaError
 from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 

@@ -16,19 +16,19 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.client_response import ClientResponse
-from ottla.client.cluster import NO_ID
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator.finder import CoordinatorFinder
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.consumer.coordinator.refusals import REMEDIES
 from ottla.client.consumer.events import Committed
-from ottla.client.deadline import Deadline
-from ottla.client.future import Future
+from ottla.client.metadata.cluster import NO_ID
 from ottla.client.metrics.sensor import Sensor
-from ottla.client.steps import Steps
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.deadline import Deadline
+from ottla.client.runtime.future import Future
+from ottla.client.runtime.steps import Steps
 from ottla.errors import (
     CommitFailedError,
     ErrorCode,

@@ -9,8 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator.finder import CoordinatorFinder
@@ -19,9 +17,11 @@ from ottla.client.consumer.coordinator.refusals import is_fatal
 from ottla.client.consumer.offsets import committed_request
 from ottla.client.consumer.offsets.commits import LOST_COORDINATOR, may_succeed_later
 from ottla.client.consumer.subscription_state import SubscriptionState, TopicPartitionState
-from ottla.client.deadline import Deadline
-from ottla.client.future import Future
-from ottla.client.steps import Steps
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.deadline import Deadline
+from ottla.client.runtime.future import Future
+from ottla.client.runtime.steps import Steps
 from ottla.errors import ErrorCode, error_for
 from ottla.model import FOREVER, Node, OffsetAndMetadata, TopicPartition
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ottla.client.cluster import NO_ID, Cluster
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
+from ottla.client.metadata.cluster import NO_ID, Cluster
 from ottla.model import TopicPartition
 from ottla.protocol.messages.offset_fetch import (
     OffsetFetchRequest,

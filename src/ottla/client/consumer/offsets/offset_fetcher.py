@@ -9,14 +9,14 @@ import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.deadline import Deadline
-from ottla.client.future import Future
 from ottla.client.list_offsets import Findings, questions, read_answer
-from ottla.client.steps import Steps
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.runtime.deadline import Deadline
+from ottla.client.runtime.future import Future
+from ottla.client.runtime.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, few_of, name_of, topic_asked
 from ottla.model import EARLIEST, LATEST, OffsetAndTimestamp, TopicPartition
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.client.coordinators import TRANSACTION
+from ottla.client.metadata.coordinators import TRANSACTION
 from ottla.client.producer.producer_id_and_epoch import ProducerIdAndEpoch
 from ottla.client.producer.transactions.txn_request import Priority, TxnRequest
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

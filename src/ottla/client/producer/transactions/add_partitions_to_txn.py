@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ottla.client.coordinators import TRANSACTION
+from ottla.client.metadata.coordinators import TRANSACTION
 from ottla.client.producer.producer_id_and_epoch import ProducerIdAndEpoch
 from ottla.client.producer.transactions.txn_request import Failure, Learner, Priority, TxnRequest
 from ottla.errors import ErrorCode

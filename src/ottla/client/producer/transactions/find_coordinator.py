@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ottla.client.coordinators import LAST_VERSION_WITH_ONE_KEY
+from ottla.client.metadata.coordinators import LAST_VERSION_WITH_ONE_KEY
 from ottla.client.producer.transactions.txn_request import Learner, Priority, TxnRequest, Verdict
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest

@@ -25,7 +25,6 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.producer_id_and_epoch import NO_PRODUCER, ProducerIdAndEpoch
@@ -42,6 +41,7 @@ from ottla.client.producer.transactions.txn_offset_commit import TxnOffsetCommit
 from ottla.client.producer.transactions.txn_request import TxnRequest, Verdict
 from ottla.client.producer.transactions.txn_requests import TxnRequests
 from ottla.client.producer.transactions.unfinished_call import UnfinishedCall
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import (
     HOW_RULES_ARE_MADE,
     ErrorCode,

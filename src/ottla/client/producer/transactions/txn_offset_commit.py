@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.coordinators import GROUP
+from ottla.client.metadata.coordinators import GROUP
 from ottla.client.producer.producer_id_and_epoch import ProducerIdAndEpoch
 from ottla.client.producer.transactions.txn_request import Failure, Priority, TxnRequest
 from ottla.errors import ErrorCode

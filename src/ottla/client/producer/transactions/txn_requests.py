@@ -5,9 +5,9 @@ Pure. One is on its way at a time, the most urgent first; one that may be asked 
 
 from __future__ import annotations
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.producer.transactions.find_coordinator import FindCoordinator
 from ottla.client.producer.transactions.txn_request import TxnRequest, Verdict
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode
 from ottla.model import Node
 

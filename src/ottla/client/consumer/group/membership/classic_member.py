@@ -9,7 +9,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.coordinator.generation import NO_GENERATION, Generation
 from ottla.client.consumer.coordinator.refusals import failure_of
@@ -25,6 +24,7 @@ from ottla.client.consumer.group.membership.member_state import (
 )
 from ottla.client.consumer.group.membership.retry import Retry
 from ottla.client.consumer.group.membership.step import Send
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode, name_of
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.coordinator.generation import NO_GENERATION, Generation
 from ottla.client.consumer.coordinator.refusals import NEEDS_NEW_PROTOCOL, is_fatal
@@ -32,6 +31,7 @@ from ottla.client.consumer.group.membership.heartbeat_fields import (
 from ottla.client.consumer.group.membership.retry import Retry
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.group.membership.step import Send
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode, KafkaError, UnsupportedVersionError, name_of
 from ottla.model import FOREVER
 

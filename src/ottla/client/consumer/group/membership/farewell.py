@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from typing import Any, NamedTuple
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.coordinator.generation import NO_GENERATION
 from ottla.client.consumer.group.membership.retry import Retry
 from ottla.client.consumer.group.membership.step import Disconnect, Find, Send, Step, Wait
-from ottla.client.coordinators import described
+from ottla.client.metadata.coordinators import described
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.model import FOREVER, Node
 
 FAREWELL_SECONDS = 1.0

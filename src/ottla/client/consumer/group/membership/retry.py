@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.client.backoff import ExponentialBackoff
+from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.model import FOREVER
 
 

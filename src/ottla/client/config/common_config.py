@@ -1,0 +1,173 @@
+"""The settings every client has, under Kafka's names.
+
+Values only; the settings of producer, consumer and admin add theirs. A name that Kafka has and Ottla does not have yet
+is refused in so many words rather than ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+from ottla.client.authentication.references import resolved
+from ottla.client.config.synonyms import understood
+from ottla.config import Between, Password, options_of, read_settings
+from ottla.errors import ConfigError, NotYetError
+from ottla.security.security import check_security
+from ottla.security.security_config import SecurityConfig
+from ottla.settings_class import settings
+
+C = TypeVar("C")
+Millis = Annotated[int, Between(0)]
+
+
+@settings
+class CommonConfig(SecurityConfig):
+    """What producer, consumer and admin have in common."""
+
+    bootstrap_servers: tuple[str, ...]
+    """Addresses to start from, `host:port`, several separated by commas. One living broker is enough: the others are
+    learnt from it."""
+
+    client_id: str = ""
+    """A name for this client in the broker's logs and metrics. Empty: `producer-1`, `consumer-<group>-1` and so on."""
+
+    request_timeout_ms: Annotated[int, Between(1)] = 30_000
+    """How long a request may stay unanswered before its connection is given up and the request is tried again."""
+
+    retry_backoff_ms: Millis = 100
+    """The pause before the first retry of a failed request; each further pause is twice as long."""
+
+    retry_backoff_max_ms: Millis = 1_000
+    """The longest pause between retries."""
+
+    reconnect_backoff_ms: Millis = 50
+    """The pause before connecting again to a broker that could not be reached; each further pause is twice as long."""
+
+    reconnect_backoff_max_ms: Millis = 1_000
+    """The longest pause between attempts to connect to one broker."""
+
+    bootstrap_refused_timeout_ms: Annotated[int, Between(-1)] = -1
+    """How long each address of `bootstrap.servers` may refuse connections, before the first broker has answered, until
+    calls that wait for one fail. -1: as long as the call waits anyway, since a broker may be about to start. Ottla's own."""
+
+    metadata_max_age_ms: Millis = 300_000
+    """How old knowledge of brokers, topics and leaders may get before it is refreshed without a cause."""
+
+    metadata_recovery_strategy: Literal["rebootstrap", "none"] = "rebootstrap"
+    """What to do when no broker that was learnt can be reached any more: begin again at `bootstrap.servers`, or go on
+    trying those (`none`)."""
+
+    metadata_recovery_rebootstrap_trigger_ms: Millis = 300_000
+    """How long questions for metadata may stay without an answer before the client begins again at `bootstrap.servers`
+    although there are brokers it can connect to."""
+
+    connections_max_idle_ms: Annotated[int, Between(-1)] = 540_000
+    """A connection unused for this long is closed; it is opened again when it is needed. -1: never."""
+
+    socket_connection_setup_timeout_ms: Annotated[int, Between(1)] = 10_000
+    """How long opening a connection may take; doubled after each failure in a row."""
+
+    socket_connection_setup_timeout_max_ms: Annotated[int, Between(1)] = 30_000
+    """The longest that opening a connection may take."""
+
+    client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"] = "use_all_dns_ips"
+    """All addresses of a host name are tried, one after the other. With `resolve_canonical_bootstrap_servers_only` each
+    address of `bootstrap.servers` is first looked up for its canonical name, while the client is made, and that name is
+    used: one alias may stand for many brokers."""
+
+    send_buffer_bytes: Annotated[int, Between(-1)] = -1
+    """The socket's send buffer (SO_SNDBUF). -1: the operating system sizes it, as it suits the connection."""
+
+    receive_buffer_bytes: Annotated[int, Between(-1)] = -1
+    """The socket's receive buffer (SO_RCVBUF). -1: the operating system sizes it, as it suits the connection."""
+
+    enable_metrics_push: bool = True
+    """Whether to push those of `metrics()` to a broker that asks for them (KIP-714). One that takes none is not asked for anything."""
+
+    auto_include_jmx_reporter: bool = True
+    """Taken because Kafka's clients have it, and does nothing: there is no JMX."""
+
+    metrics_num_samples: Annotated[int, Between(1)] = 2
+    """How many windows rates, averages and maxima of `metrics()` are made of."""
+
+    metrics_sample_window_ms: Millis = 30_000
+    """How long such a window is."""
+
+    metrics_recording_level: Literal["INFO", "DEBUG", "TRACE"] = "INFO"
+    """Taken because Kafka's clients have it, and does nothing: all that there is is always counted."""
+
+    metric_reporters: Literal["", "org.apache.kafka.common.metrics.JmxReporter"] = ""
+    """Taken with its defaults because Kafka's clients have it, and does nothing: no class is loaded from a setting."""
+
+
+COMMON_NOT_YET: Mapping[str, str] = {
+    "sasl.client.callback.handler.class": "no class is loaded from a setting; give sasl.oauth.token.provider for tokens",
+    "sasl.login.class": "no class is loaded from a setting; give sasl.oauth.token.provider for tokens",
+    "sasl.oauthbearer.jwt": "tokens come from a function, a file or an endpoint so far",
+    "sasl.oauthbearer.assertion": "the token endpoint is asked with a client's id and secret so far",
+    "ssl.engine.factory.class": "no class is loaded from a setting",
+    "ssl.provider": "TLS is OpenSSL's",
+    "ssl.keymanager.algorithm": "TLS is OpenSSL's",
+    "ssl.trustmanager.algorithm": "TLS is OpenSSL's",
+    "ssl.secure.random.implementation": "TLS is OpenSSL's",
+    "security.providers": "TLS is OpenSSL's, and logins are Ottla's own",
+    "interceptor.classes": "only a consumer or a producer has records to show",
+    "client.rack": "only a consumer has a use for it",
+}
+"""Kafka's settings that Ottla does not have yet, with the reason; a name stands for everything that begins with it."""
+
+
+def read_client_settings(
+    cls: type[C], not_yet: Mapping[str, str], settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]
+) -> C:
+    """An instance of `cls`; NotYetError for a name or value Kafka has and Ottla has not, else as `read_settings`."""
+    if isinstance(settings, str):
+        raise ConfigError(
+            f"settings = {settings!r}: must be a dict, such as {{'bootstrap.servers': 'localhost:9092'}}, or keywords; "
+            f"a consumer is told its topics by subscribe([{settings!r}]), a producer and an admin in each call"
+        )
+    if isinstance(settings, Mapping):  # read_settings complains of anything else
+        settings = {name: looked_up(name, value) for name, value in understood(settings).items()}
+    keywords = {name: looked_up(name, value) for name, value in understood(keywords).items()}
+    known = {option.name for option in options_of(cls)}
+    given = [*(settings or {}), *keywords]
+    for text in map(str, given):
+        refuse_not_yet(text.replace("_", "."), {**COMMON_NOT_YET, **not_yet}, known)
+        if text.replace("_", ".") not in known:
+            refuse_anothers(text, cls)
+    config = read_settings(cls, settings, **keywords)
+    assert isinstance(config, CommonConfig)
+    check_security(config, {str(name).replace(".", "_") for name in given})
+    return config
+
+
+def refuse_anothers(name: str, config: type) -> None:
+    """ConfigError for a setting of another client, of ours or of somebody else's, that says what becomes of it here."""
+    from ottla.client.config.setting_owners import face_of, told_of
+
+    if (told := told_of(name, face_of(config))) is not None:
+        raise ConfigError(told)
+
+
+def shared_by_all(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a client's settings that every other client has too, as Kafka writes them: where, and how to get in."""
+    known = {option.name for option in options_of(CommonConfig)}
+    ours = {name.replace("_", "."): value for name, value in understood(settings).items()}
+    return {name: value for name, value in ours.items() if name in known}
+
+
+def looked_up(name: str, value: Any) -> Any:
+    """A text with what its references to secrets stand for; anything else as it is."""
+    if isinstance(value, Password):
+        return Password(resolved(name, value.value))
+    return resolved(name, value) if isinstance(value, str) else value
+
+
+def refuse_not_yet(name: str, not_yet: Mapping[str, str], known: set[str]) -> None:
+    """Raise NotYetError where `name` is Kafka's but not ours yet."""
+    if name in known:
+        return
+    for prefix, reason in not_yet.items():
+        if name == prefix or name.startswith(prefix + "."):
+            raise NotYetError(f"{name} is not there yet: {reason}")

@@ -1,0 +1,1 @@
+"""Parts of the public classes that all clients share: checks of arguments, client ids, reprs, interceptors."""

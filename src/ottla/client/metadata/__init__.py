@@ -1,0 +1,1 @@
+"""The cluster as a client knows it: brokers, topics, leaders, coordinators."""

@@ -1,0 +1,301 @@
+"""The client's knowledge of the cluster, and when to renew it.
+
+Decides by the time it is handed; `NetworkClient` does the asking. Any thread may read, want a topic or wait for news;
+one lock guards the fields, never across I/O.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from copy import copy
+from typing import Any
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from ottla.client.metadata.cluster import NO_ID, Cluster, TopicInfo
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.errors import ErrorCode, name_of
+from ottla.model import FOREVER, Node, PartitionInfo, TopicPartition
+from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+LOG = logging.getLogger(__name__)
+PATIENT_ANSWERS = 4
+
+
+class Metadata:
+    """The cluster as last heard of, and the topics that are wanted."""
+
+    def __init__(
+        self,
+        bootstrap: Iterable[Node],
+        *,
+        max_age_ms: float,
+        backoff: ExponentialBackoff,
+        allow_auto_topic_creation: bool = True,
+        topic_idle_ms: float = FOREVER,
+    ) -> None:
+        self.cluster = Cluster(nodes={node.node_id: node for node in bootstrap})
+        self.bootstrap = tuple(bootstrap)
+        self.version = 0
+        """How many answers have arrived."""
+        self.fatal: Exception | None = None
+        """What makes further asking useless; raised by whoever waits."""
+        self._max_age = max_age_ms / 1000
+        self._backoff = backoff
+        self._topic_idle = topic_idle_ms / 1000
+        self._allow_auto_topic_creation = allow_auto_topic_creation
+        self._lock = threading.RLock()
+        self._wanted: dict[str, float] = {}
+        self._wanted_ids: frozenset[UUID] = frozenset()
+        self._wants_all = False
+        self._needed = False
+        self._outdated = False
+        """True if an update was requested after the request in flight was sent: its response may be too old."""
+        self._attempts = 0
+        """Requests in a row that were not answered, or whose answer lacked a wanted topic or a leader."""
+        self._repetitions = 0
+        """Answers in a row that said what was known before: asking more often does not help (KIP-580, KAFKA-14837)."""
+        self._is_new_wanted = True
+        """True if a topic is wanted that no request has asked for: the pause after the last request does not apply."""
+        self._last_answer = -FOREVER
+        self._last_attempt = -FOREVER
+        self._next_attempt = -FOREVER
+        """When the next request may be sent at the earliest."""
+        self._unanswered_since: float | None = None
+
+    def want(self, topic: str, now: float) -> None:
+        """Keep the topic known from now on; an update is due when it is not known yet."""
+        with self._lock:
+            self._is_new_wanted |= topic not in self._wanted
+            self._wanted[topic] = now
+            self._needed = self._needed or topic not in self.cluster.topics
+
+    def want_all(self) -> None:
+        """Keep all topics known that there are, and notice new ones."""
+        with self._lock:
+            self._needed = self._needed or not self._wants_all
+            self._is_new_wanted |= not self._wants_all
+            self._wants_all = True
+
+    def adopt(self, cluster: Cluster, now: float) -> None:
+        """Begin with what another client of the same cluster knows, as if it had been asked for just now."""
+        with self._lock:
+            self.cluster = cluster
+            self.version += 1
+            self._needed = False
+            self._last_answer = now
+
+    def want_only(self, topics: Iterable[str], now: float) -> None:
+        """Keep exactly these topics known."""
+        with self._lock:
+            self._wants_all, self._wanted_ids = False, frozenset()
+            wanted = dict.fromkeys(topics, now)
+            if any(topic not in self.cluster.topics for topic in wanted):
+                self._needed = True
+            self._is_new_wanted |= not wanted.keys() <= self._wanted.keys()
+            self._wanted = wanted
+
+    def want_ids(self, topic_ids: Iterable[UUID]) -> None:
+        """Keep the topics with exactly these ids known, whatever they are called; a request asks by name or by id."""
+        with self._lock:
+            before, self._wanted_ids = self._wanted_ids, frozenset(topic_ids)
+            self._is_new_wanted |= not self._wanted_ids <= before
+            self._needed = self._needed or not self._wanted_ids <= self.cluster.names.keys()
+
+    def touch(self, topic: str, now: float) -> None:
+        """The topic was used; an unused one is forgotten after a while."""
+        self._wanted[topic] = now
+
+    def request_update(self) -> int:
+        """Ask again as soon as the backoff allows; returns the version that the news will exceed."""
+        with self._lock:
+            self._needed = self._outdated = True
+            return self.version
+
+    def age(self, now: float) -> float:
+        """Seconds since the last answer; infinity before the first."""
+        return now - self._last_answer
+
+    def time_to_next_update(self, now: float) -> float:
+        """Seconds until asking is due.
+
+        Between two requests lie `retry.backoff.ms`, more if the last ones failed or said nothing new, whatever asks for
+        them. Two requests do not wait: one for a topic that is wanted for the first time, and one that was asked for
+        while a response was on its way that did bring news.
+        """
+        with self._lock:
+            age = now - self._last_answer
+            due = 0.0 if self._needed else max(0.0, self._max_age - age)
+            pause = 0.0 if self._is_new_wanted else max(0.0, self._next_attempt - now)
+            return max(due, pause)
+
+    def next_request(self, now: float) -> MetadataRequest:
+        """The question to ask; the attempt counts from now."""
+        with self._lock:
+            if now - self._last_attempt > 2 * self._backoff.longest:  # for a while nothing was asked for
+                self._repetitions = 0
+            self._note_attempt(now)
+            self._outdated = self._is_new_wanted = False
+            self._unanswered_since = now if self._unanswered_since is None else self._unanswered_since
+            self._forget_idle_topics(now)
+            if self._wants_all:
+                return MetadataRequest(topics=None, allow_auto_topic_creation=False)
+            topics = [MetadataRequestTopic(name=name) for name in self._wanted]
+            if self._wanted_ids:
+                topics = [MetadataRequestTopic(topic_id=each, name=None) for each in self._wanted_ids]
+            return MetadataRequest(topics=topics, allow_auto_topic_creation=self._allow_auto_topic_creation)
+
+    def update(self, answer: Any, now: float) -> None:
+        """Take in a MetadataResponse."""
+        with self._lock:
+            before, self.cluster = self.cluster, snapshot(answer, self.cluster)
+            self.version += 1
+            self.fatal = None
+            complete = self._is_complete()
+            self._needed = self._outdated or not complete
+            self._attempts = 0 if complete else self._attempts + 1
+            self._repetitions = self._repetitions + 1 if self.cluster == before else 0
+            self._note_attempt(self._last_attempt)
+            if self._outdated and complete and self._repetitions == 0:
+                self._next_attempt = now
+            self._last_answer = now
+            self._unanswered_since = None
+            self._complain()
+
+    def learn_leaders(
+        self, leaders: Mapping[TopicPartition, tuple[int, int]], nodes: Iterable[Node]
+    ) -> set[TopicPartition]:
+        """Take in what a broker says of leaders (node, epoch) that it is not; which of it is news (KIP-951)."""
+        if not leaders:
+            return set()
+        with self._lock:
+            known = {**self.cluster.nodes, **{node.node_id: node for node in nodes}}
+            news = {
+                tp: (node, epoch)
+                for tp, (node, epoch) in leaders.items()
+                if node in known and epoch > self.cluster.leader_epoch(tp) >= 0
+            }
+            if news:
+                self.cluster = self.cluster.with_leaders(news, known)
+            return set(news)
+
+    def failed(self, now: float) -> None:
+        """The question got no answer."""
+        with self._lock:
+            self._needed = True
+            self._attempts += 1
+            self._note_attempt(now)
+
+    def unanswered_for(self, now: float) -> float:
+        """Seconds since the first question that has had no answer."""
+        with self._lock:
+            return 0.0 if self._unanswered_since is None else now - self._unanswered_since
+
+    def knows_more_than_bootstrap(self) -> bool:
+        """Whether there are brokers that were learnt, rather than told by `bootstrap.servers`."""
+        return any(node_id >= 0 for node_id in self.cluster.nodes)
+
+    def rebootstrap(self) -> None:
+        """Forget the brokers and begin again at the addresses that the client was given (KIP-899).
+
+        What is known of topics stays until there is news: whoever sends to them waits for a leader, not for a topic.
+        """
+        with self._lock:
+            self.cluster = replace(self.cluster, nodes={node.node_id: node for node in self.bootstrap})
+            self._needed = True
+            self._attempts = 0
+            self._is_new_wanted = True
+            self._unanswered_since = None
+
+    def fail(self, error: Exception) -> None:
+        """Asking again is not likely to help: tell everyone who waits. An answer, should one come, takes it back."""
+        with self._lock:
+            self.fatal = error
+
+    def has_news(self, version: int) -> bool:
+        """Whether there is news newer than `version`; raises a fatal error."""
+        self.raise_fatal()
+        return self.version > version
+
+    def raise_fatal(self) -> None:
+        """Raise a copy of the error that makes waiting useless, if there is one.
+
+        The traceback of the original would keep the frames of its callers alive, and their clients.
+        """
+        if self.fatal is not None:
+            raise copy(self.fatal)
+
+    def _forget_idle_topics(self, now: float) -> None:
+        if self._topic_idle < FOREVER:
+            self._wanted = {t: used for t, used in self._wanted.items() if now - used < self._topic_idle}
+
+    def _note_attempt(self, now: float) -> None:
+        """Plan the next request after one that was sent, or has failed, at `now`."""
+        self._last_attempt = now
+        self._next_attempt = now + self._backoff.span(max(1, self._attempts, self._repetitions))
+
+    def _complain(self) -> None:
+        """Say which topics stay unknown; the first answers after a topic was created may not know it yet."""
+        if self._attempts == PATIENT_ANSWERS and self.cluster.errors:
+            told = ", ".join(f"{name!r}: {name_of(code)}" for name, code in self.cluster.errors.items())
+            LOG.warning("still no metadata of topic %s; asking again", told)
+
+    def _is_complete(self) -> bool:
+        """Whether every wanted topic is known, with a leader for each partition."""
+        cluster = self.cluster
+        for name in self._wanted:
+            topic = cluster.topics.get(name)
+            if topic is None or any(p.leader not in cluster.nodes for p in topic.partitions):
+                return False
+        return self._wanted_ids <= cluster.names.keys()
+
+
+def snapshot(answer: Any, before: Cluster) -> Cluster:
+    """The cluster as a MetadataResponse tells it, except where it is older than what we know (KIP-320)."""
+    nodes = {b.node_id: Node(b.node_id, b.host, b.port, b.rack) for b in answer.brokers}
+    topics: dict[str, TopicInfo] = {}
+    errors: dict[str, int] = {}
+    for topic in answer.topics:
+        if topic.error_code == ErrorCode.NONE:
+            topics[topic.name] = topic_info(topic, before)
+        elif topic.name is not None:
+            errors[topic.name] = topic.error_code
+            keep_known(topics, topic, before)
+    return Cluster(
+        nodes=nodes or before.nodes,
+        topics=topics,
+        errors=errors,
+        cluster_id=answer.cluster_id,
+        controller_id=answer.controller_id,
+        names={topic.topic_id: topic.name for topic in topics.values() if topic.topic_id != NO_ID},
+    )
+
+
+def keep_known(topics: dict[str, TopicInfo], topic: Any, before: Cluster) -> None:
+    """A topic that is for the moment without a leader keeps what we knew of it."""
+    known = before.topics.get(topic.name)
+    if known is not None and topic.error_code == ErrorCode.LEADER_NOT_AVAILABLE:
+        topics[topic.name] = known
+
+
+def topic_info(topic: Any, before: Cluster) -> TopicInfo:
+    """One topic of the answer, its partitions in order."""
+    known = before.topics.get(topic.name)
+    same = known is not None and known.topic_id == topic.topic_id
+    partitions = []
+    for part in sorted(topic.partitions, key=lambda p: p.partition_index):
+        told = PartitionInfo(
+            topic.name,
+            part.partition_index,
+            part.leader_id if part.error_code != ErrorCode.LEADER_NOT_AVAILABLE else -1,
+            part.leader_epoch,
+            tuple(part.replica_nodes),
+            tuple(part.isr_nodes),
+        )
+        old = before.partition(TopicPartition(topic.name, part.partition_index)) if same else None
+        stale = old is not None and 0 <= told.leader_epoch < old.leader_epoch
+        partitions.append(old if stale and old is not None else told)
+    return TopicInfo(topic.name, topic.topic_id, topic.is_internal, tuple(partitions))

@@ -1,0 +1,1 @@
+"""Connections to brokers and the requests on them: `NetworkClient` and its parts."""

@@ -1,0 +1,510 @@
+"""Requests and answers over connections to brokers.
+
+The shell around `ConnectionStates`, `InFlightRequests`, `ApiVersions` and `Metadata`: it holds the selector and the
+clock. One thread drives it; only `wakeup` may be called from another. Nothing here blocks but `poll`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable, Iterable
+from random import Random
+from typing import TYPE_CHECKING, Any, cast
+
+from ottla._version import __version__
+from ottla.client.authentication.connections import maybe_authenticator, weak_wakeup
+from ottla.client.config.common_config import CommonConfig
+from ottla.client.metadata.metadata import Metadata
+from ottla.client.metrics.network_sensors import NetworkSensors
+from ottla.client.network.api_versions import NEWEST, ApiVersions, NodeApiVersions, features_of, next_version, ranges_of
+from ottla.client.network.client_request import ClientRequest, Completion
+from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.complaints import Complaints
+from ottla.client.network.completion import complete, lost
+from ottla.client.network.connection_states import ConnectionState, ConnectionStates
+from ottla.client.network.diagnosis import PLAINTEXT_THERE, Suspicions, is_foreign, meaning, wants_login
+from ottla.client.network.forks import OPEN, Disowned
+from ottla.client.network.in_flight_requests import InFlightRequest, InFlightRequests
+from ottla.client.network.least_loaded import least_loaded
+from ottla.client.network.metadata_updater import MetadataUpdater
+from ottla.client.runtime.backoff import ExponentialBackoff
+from ottla.client.telemetry.telemetry_sender import TelemetrySender
+from ottla.clock import Clock, SystemClock
+from ottla.errors import (
+    ErrorCode,
+    NoBrokersAvailableError,
+    OttlaError,
+    SaslAuthenticationError,
+    SslAuthenticationError,
+    UnsupportedVersionError,
+    name_of,
+)
+from ottla.model import FOREVER, Node, size_of
+from ottla.network.channel import REFUSED, Channel
+from ottla.network.refusal import Refusal
+from ottla.network.selector import Selector
+from ottla.protocol.apis import api_of
+from ottla.protocol.conversation import encode_request
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.security.channels import channel_maker
+from ottla.security.login_refusal import LoginRefusal
+
+if TYPE_CHECKING:
+    from ottla.client.authentication.authenticator import Authenticator
+
+LOG = logging.getLogger(__name__)
+MAX_FRAME_BYTES = 104_857_600
+"""A longer answer is none: Kafka's own limit for a frame."""
+REUSED_FRAME_BYTES = 16 * 1024 * 1024
+"""An answer to a fetch has up to `max.partition.fetch.bytes` for each of its partitions."""
+LOGIN_APIS = ("SaslHandshake", "SaslAuthenticate")
+
+
+class NetworkClient:
+    """Sends requests to brokers and completes them."""
+
+    def __init__(
+        self,
+        config: CommonConfig,
+        metadata: Metadata,
+        *,
+        client_id: str,
+        max_in_flight: int = 5,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+        clock: Clock | None = None,
+        random: Random | None = None,
+        selector: Selector | None = None,
+        complaints: Complaints | None = None,
+    ) -> None:
+        random = random or Random()
+        self.metadata = metadata
+        self.api_versions = ApiVersions()
+        self.in_flight_requests = InFlightRequests(max_in_flight)
+        self.clock = clock or SystemClock()
+        self._config = config
+        self._client_id = client_id
+        self._complaints = complaints or Complaints(client_id)
+        self._random = random
+        self._authenticator = maybe_authenticator(config, self, weak_wakeup(self), self.clock, random)
+        self._selector = selector or Selector(
+            max_frame_bytes=max_frame_bytes,
+            clock=self.clock,
+            reused_frame_bytes=REUSED_FRAME_BYTES,
+            socket_buffers=(config.send_buffer_bytes, config.receive_buffer_bytes),
+            make_channel=channel_maker(config),
+        )
+        self._states = ConnectionStates(
+            ExponentialBackoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, random),
+            ExponentialBackoff(
+                config.socket_connection_setup_timeout_ms, config.socket_connection_setup_timeout_max_ms, random
+            ),
+        )
+        self._listened_until = self.clock.monotonic()
+        self.sensors = NetworkSensors(config, self._states, self._listened_until)
+        self._nodes: dict[int, Node] = {}
+        self._suspicions = Suspicions()
+        self._aborted: list[ClientResponse] = []
+        self._correlation_id = 0
+        self._metadata_updater = MetadataUpdater(config, metadata, self._states, client_id)
+        self.telemetry = TelemetrySender(random)
+        self._refused_since: float | None = None
+        """Since when each address of `bootstrap.servers` has refused connections, before any broker has answered."""
+        self._closed = False
+        self._disowned = False
+        self.on_disowned: Callable[[], None] | None = None
+        OPEN.add(self)
+
+    def ready(self, node: Node, now: float) -> bool:
+        """Whether a request may be sent to `node` now; begins to connect when there is no connection."""
+        if self.is_ready(node.node_id, now):
+            return True
+        if self._states.can_connect(node.node_id, now):
+            self._connect(node, now)
+        elif self._authenticator is not None:
+            self._maybe_log_in_again(self._authenticator, node.node_id, now)
+        return False
+
+    def is_ready(self, node_id: int, now: float) -> bool:
+        """Whether a request may be sent now."""
+        return self._states.is_ready(node_id, now) and self.in_flight_requests.can_send_more(node_id)
+
+    def delay(self, node_id: int, now: float) -> float:
+        """Seconds until it makes sense to look at the node again; infinity when an event will tell."""
+        return self._states.delay(node_id, now)
+
+    def failed(self, node_id: int) -> bool:
+        """Whether the last connection to the node broke, and no new one is under way."""
+        node = self._states.of(node_id)
+        return node.state is ConnectionState.DISCONNECTED and node.failures > 0
+
+    def nobody_is_there(self) -> bool:
+        """Whether no broker that is known takes a connection; one that does not answer at all may yet."""
+        return all(self.failed(node_id) for node_id in self.metadata.cluster.nodes)
+
+    def send(self, request: ClientRequest, now: float) -> None:
+        """Send to a node that is ready; a version conflict appears as an error at the next poll."""
+        versions = self.api_versions.get(request.node_id)
+        assert versions is not None, f"node {request.node_id} is not ready"
+        try:
+            version = versions.usable(api_of(request.message), request.max_version)
+        except UnsupportedVersionError as error:
+            self._aborted.append(ClientResponse(request.node_id, request, now, error=error))
+        else:
+            self._do_send(request, version, now)
+
+    def poll(self, timeout: float) -> list[ClientResponse]:
+        """Do the I/O that can be done, waiting up to `timeout` seconds; completes and returns what was finished."""
+        now = self.clock.monotonic()
+        if self._authenticator is not None:
+            self._authenticator.look(now)
+        self.sensors.registry.tick(now)
+        self.in_flight_requests.forgive(now - self._listened_until)
+        patience = min(timeout, self._mind_chores(now), self.in_flight_requests.next_deadline() - now)
+        self._selector.poll(0.0 if self._aborted else max(0.0, patience) if patience < FOREVER else None)
+        now = self.clock.monotonic()
+        done, self._aborted = self._aborted, []
+        self._handle_completed_sends(done, now)
+        self._handle_completed_receives(done, now)
+        self._handle_disconnections(done, now)
+        self._handle_connections(now)
+        self._handle_timed_out_requests(done, now)
+        self._close_idle(now)
+        for response in done:
+            complete(response)
+        self._listened_until = now
+        return done
+
+    def wait_span(self) -> float:
+        """Seconds after which `poll` has something to do that `fileno` does not tell of; infinity: never."""
+        if self._aborted:
+            return 0.0
+        now = self.clock.monotonic()
+        early = self._selector.wait_span()
+        span = min(self._mind_chores(now), self.in_flight_requests.next_deadline() - now)
+        return max(0.0, span if early is None else min(span, early))
+
+    def fileno(self) -> int:
+        """A descriptor an event loop can watch: readable when `poll` has something to do."""
+        return self._selector.fileno()
+
+    def least_loaded_node(self, now: float) -> Node | None:
+        """The broker to ask what any broker can answer; one that is in doubt only where there is no other."""
+        return self.least_loaded_among(self.metadata.cluster.nodes.values(), now)
+
+    def least_loaded_among(self, brokers: Iterable[Node], now: float) -> Node | None:
+        """The one of these brokers to ask. An address that is slow to answer is so by every node id."""
+        nodes = list(brokers)
+        self._random.shuffle(nodes)
+        silent = {(self._nodes[each].host, self._nodes[each].port) for each in self._states.slow_nodes(now)}
+        slow = [node for node in nodes if (node.host, node.port) in silent] if silent else ()
+        return least_loaded(nodes, self._states, self.in_flight_requests, now, slow)
+
+    def time_to_slow(self, node: Node, now: float) -> float:
+        """Seconds until another broker is to be tried beside one that is being connected to."""
+        return self._states.time_to_slow(node.node_id, now)
+
+    def doubt(self, node_id: int) -> None:
+        """It did not do in time what was asked of it: somebody else may lead by now, and others know that better."""
+        self._states.doubt(node_id)
+        self.metadata.request_update()
+
+    def disconnect(self, node_id: int, reason: str) -> None:
+        """End the connection to a broker of our own accord; what was unanswered fails at the next poll.
+
+        Nothing is held against the broker: a new connection may begin at once.
+        """
+        LOG.debug("[%s] ending the connection to node %d: %s", self._client_id, node_id, reason)
+        now = self.clock.monotonic()
+        self._selector.close(node_id)
+        self._forget_connection(node_id)
+        self._states.closed(node_id)
+        self._aborted += lost(node_id, self.in_flight_requests.clear(node_id), reason, now)
+
+    @property
+    def is_waiting(self) -> bool:
+        """True while `poll` waits, and after an exception has ended it there: then nothing was left half done."""
+        return self._selector.is_waiting
+
+    def reset(self, reason: str) -> None:
+        """Close all connections after an exception in the middle of a call; what was not answered fails at the next poll.
+
+        Nothing of the state of a connection is relied on. Safe to be interrupted and to be called again.
+        """
+        if self._closed:
+            return
+        LOG.debug("[%s] closing all connections: %s", self._client_id, reason)
+        now = self.clock.monotonic()
+        self._selector.reset()
+        for node_id in list(self._nodes):
+            self._forget_connection(node_id)
+            self._states.closed(node_id)
+            self._aborted += lost(node_id, self.in_flight_requests.clear(node_id), reason, now)
+        self._metadata_updater.reset()
+        self.telemetry.reset(now)
+
+    def wakeup(self) -> None:
+        """Make the running or the next `poll` return; from any thread."""
+        if not self._disowned:
+            self._selector.wakeup()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is of no more use, in a forked child too."""
+        return self._closed
+
+    def close(self) -> None:
+        """Close every connection; what was unanswered stays so."""
+        if not self._closed:
+            self._selector.close_all()
+            OPEN.discard(self)
+            self._closed = True  # last: where an exception comes before it, another call goes on
+
+    def finish(self, *, hurried: bool = False) -> None:
+        """Close, after a last push of metrics where they are asked for: that may take a tenth of a second."""
+        try:
+            for span in () if hurried else self.telemetry.terminate(self):
+                self.poll(span)
+        finally:
+            self.close()
+
+    def disown(self) -> None:
+        """In a child that was forked: let go of the connections, which stay the parent's; any use is an error."""
+        self._closed = self._disowned = True
+        self._selector.disown()
+        self._selector = cast(Selector, Disowned())
+        if self.on_disowned is not None:
+            self.on_disowned()
+
+    def trouble(self) -> str:
+        """Which brokers cannot be reached and why, in one phrase."""
+        reasons = self._states.reasons()
+        told = [f"{self._called(self._nodes[each])}: {why}" for each, why in reasons.items() if each in self._nodes]
+        waiting = ", ".join(self._called(node) for node in self.metadata.cluster.nodes.values())
+        strange = "; is it a Kafka broker?" if self.metadata.version == 0 else ""
+        return "; ".join(told) or f"no answer from {waiting}{strange}"
+
+    def unavailable(self, span_ms: float, setting: str) -> NoBrokersAvailableError:
+        """The error of somebody who has waited for a broker in vain."""
+        return NoBrokersAvailableError(
+            f"no Kafka broker answered within {span_ms:.0f} ms ({setting}): {self.trouble()}"
+        )
+
+    def _mind_chores(self, now: float) -> float:
+        """What the client itself has to ask; returns the seconds after which to look again."""
+        return min(self._metadata_updater.maybe_update(self, now), self.telemetry.maybe_push(self, now))
+
+    def _called(self, node: Node) -> str:
+        return f"{node} (from bootstrap.servers)" if node.node_id < 0 else f"{node} (node {node.node_id})"
+
+    def _connect(self, node: Node, now: float) -> None:
+        self._nodes[node.node_id] = node
+        timeout = self._states.connecting(node.node_id, now)
+        # Does it speak plaintext? Nothing secret is said before that is known, and nothing after it.
+        how = Channel if self._suspicions.of_plaintext(node.node_id) else None
+        self._selector.connect(node.node_id, node.host, node.port, timeout=timeout, how=how)
+
+    def _do_send(self, request: ClientRequest, version: int, now: float) -> None:
+        request.correlation_id = self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        parts = encode_request(request.message, version, self._correlation_id, self._client_id)
+        deadline = now + request.timeout_ms / 1000
+        entry = InFlightRequest(request, api_of(request.message), version, self._correlation_id, deadline, now)
+        self._states.of(request.node_id).last_used = now
+        self.in_flight_requests.add(entry)
+        self.sensors.of(request.node_id).requests.record(size_of(parts))
+        self._selector.send(request.node_id, parts)
+
+    def send_internal(self, node_id: int, message: Any, version: int, completion: Completion, now: float) -> None:
+        """Send what the client itself asks, to a node that can be sent to."""
+        request = ClientRequest(node_id, message, now, self._config.request_timeout_ms, completion)
+        self._do_send(request, version, now)
+
+    def _handle_completed_sends(self, done: list[ClientResponse], now: float) -> None:
+        for channel in self._selector.completed_sends:
+            entry = self.in_flight_requests.complete_sent(node_of(channel))
+            if entry is not None:
+                done.append(ClientResponse(node_of(channel), entry.request, now, version=entry.version))
+
+    def _handle_completed_receives(self, done: list[ClientResponse], now: float) -> None:
+        for channel, frame in self._selector.completed_receives:
+            node_id = node_of(channel)
+            entry = self.in_flight_requests.complete_next(node_id)
+            if entry is None:
+                continue  # the connection was closed between two frames of the same poll
+            self.sensors.of(node_id).received(len(frame), now - entry.asked)
+            try:
+                message = entry.read(frame)
+            except OttlaError as error:
+                self._end(node_id, f"{entry.api.name}: {error}", done, now, also=[entry])
+                continue
+            self._throttle(node_id, message, now)
+            response = ClientResponse(node_id, entry.request, now, message=message, version=entry.version)
+            if self._authenticator is not None and entry.api.name in LOGIN_APIS:
+                complete(response)  # before the end of the connection, which often comes with a refusal
+            else:
+                done.append(response)
+
+    def _throttle(self, node_id: int, message: Any, now: float) -> None:
+        if (span_ms := getattr(message, "throttle_time_ms", 0)) > 0:
+            self._states.throttle(node_id, now + span_ms / 1000)
+
+    def _handle_disconnections(self, done: list[ClientResponse], now: float) -> None:
+        for channel, reason in self._selector.disconnected.items():
+            node_id = node_of(channel)
+            if self._states.state(node_id) is ConnectionState.DISCONNECTED:
+                continue  # we have ended it ourselves, just now
+            self._lost(node_id, meaning(reason, self._states.state(node_id)), done, now)
+
+    def _handle_connections(self, now: float) -> None:
+        for channel in self._selector.connected:
+            if channel not in self._selector.disconnected:  # both may happen within one poll
+                self._ask_api_versions(node_of(channel), NEWEST, now)
+
+    def _handle_timed_out_requests(self, done: list[ClientResponse], now: float) -> None:
+        reason = f"no answer within request.timeout.ms = {self._config.request_timeout_ms}"
+        for node_id in self.in_flight_requests.expired(now):
+            self.doubt(node_id)
+            self._end(node_id, reason, done, now)
+
+    def _close_idle(self, now: float) -> None:
+        span = self._config.connections_max_idle_ms / 1000
+        for node_id in self._states.idle(now, span) if span >= 0 else ():
+            if not self.in_flight_requests.count(node_id):
+                self._selector.close(node_id)
+                self._states.closed(node_id)
+
+    def _forget_connection(self, node_id: int) -> None:
+        """It is gone, or about to be: what was learnt on it does not hold for the next one."""
+        self.api_versions.remove(node_id)
+        if self._authenticator is not None:
+            self._authenticator.forget(node_id)
+
+    def _end(
+        self, node_id: int, reason: str, done: list[ClientResponse], now: float, also: Iterable[InFlightRequest] = ()
+    ) -> None:
+        """Close a connection that is of no more use."""
+        self._selector.close(node_id)
+        self._lost(node_id, reason, done, now, also)
+
+    def _lost(
+        self, node_id: int, reason: str, done: list[ClientResponse], now: float, also: Iterable[InFlightRequest] = ()
+    ) -> None:
+        """A connection is gone: fail what was in flight, and look whether the cluster has changed."""
+        self._complaints.tell(self._called(self._nodes[node_id]), self._states.of(node_id), reason, now)
+        untold = self._states.state(node_id) is ConnectionState.READY and self.metadata.version == 0
+        self._suspicions.note(node_id, reason, at_first_request=untold and self._authenticator is None)
+        self._forget_connection(node_id)
+        before = self._states.of(node_id).reason
+        refused, hopeless = isinstance(reason, Refusal), is_foreign(reason, before)
+        self._states.disconnected(node_id, reason, now, hopeless=hopeless, refused=refused)
+        done += lost(node_id, [*also, *self.in_flight_requests.clear(node_id)], reason, now)
+        self.metadata.request_update()
+        if refused:
+            kind = SaslAuthenticationError if isinstance(reason, LoginRefusal) else SslAuthenticationError
+            self.metadata.fail(kind(f"{self._called(self._nodes[node_id])}: {reason}"))
+        self._give_up_when_hopeless()
+        self._give_up_when_refused(now)
+
+    def _give_up_when_refused(self, now: float) -> None:
+        """Fail waiting calls where every address has refused connections for `bootstrap.refused.timeout.ms`."""
+        timeout_ms, nodes = self._config.bootstrap_refused_timeout_ms, self.metadata.bootstrap
+        if timeout_ms < 0 or self.metadata.version:
+            return
+        if not all(self._states.of(node.node_id).reason == REFUSED for node in nodes):
+            self._refused_since = None
+            return
+        self._refused_since = now if self._refused_since is None else self._refused_since
+        if now - self._refused_since >= timeout_ms / 1000:
+            addresses = ", ".join(map(str, nodes))
+            self.metadata.fail(
+                NoBrokersAvailableError(
+                    f"no Kafka broker at {addresses}: connection refused; start one there, or name another address in "
+                    f"bootstrap.servers"
+                )
+            )
+
+    def _give_up_when_hopeless(self) -> None:
+        """Before the first metadata, when no address we were given is a Kafka broker, waiting is of no use."""
+        nodes = self.metadata.bootstrap
+        if self.metadata.version == 0 and all(self._states.of(node.node_id).hopeless for node in nodes):
+            trouble = self.trouble()
+            what = "not a plaintext port" if "answers with TLS" in trouble else "not a Kafka broker"
+            self.metadata.fail(NoBrokersAvailableError(f"{what}: {trouble}"))
+
+    def _ask_api_versions(self, node_id: int, version: int, now: float) -> None:
+        self._states.checking_api_versions(node_id)
+        request = ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
+        self.send_internal(node_id, request, version, self._handle_api_versions, now)
+
+    def _handle_api_versions(self, response: ClientResponse) -> None:
+        node_id, answer = response.node_id, response.message
+        if answer is None:
+            return
+        if self._suspicions.of_plaintext(node_id):
+            self._end(node_id, Refusal(PLAINTEXT_THERE), self._aborted, response.received)
+            self._selector.wakeup()
+            return
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            version = next_version(answer, response.version)
+            if version is not None:
+                self._ask_api_versions(node_id, version, response.received)
+                return
+        if answer.error_code != ErrorCode.NONE:
+            reason = f"it refused to tell its versions: {name_of(answer.error_code)}"
+            self._end(node_id, reason, self._aborted, response.received)
+            return
+        told = NodeApiVersions(str(self._nodes[node_id]), ranges_of(answer), features_of(answer))
+        self.api_versions.update(node_id, told)
+        if self._suspicions.of_login(node_id):
+            self.ask(node_id, SaslHandshakeRequest(), self._handle_whether_login, response.received)
+        elif self._authenticator is None:
+            self._connected_to(node_id)
+        else:
+            self._states.authenticating(node_id, response.received)
+            self._authenticator.begin(node_id, self._nodes[node_id].host, response.received)
+
+    def _connected_to(self, node_id: int) -> None:
+        self._states.ready(node_id)
+        LOG.debug("[%s] connected to %s", self._client_id, self._called(self._nodes[node_id]))
+
+    def _handle_whether_login(self, response: ClientResponse) -> None:
+        """A port that wants a login tells by which mechanisms; one that does not has no answer to the question."""
+        node_id, answer = response.node_id, response.message
+        if answer is None:
+            return
+        if answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+            reason = wants_login(self._config.security_protocol, answer.mechanisms)
+            self.refused(node_id, LoginRefusal(reason), response.received)
+        else:
+            self._connected_to(node_id)
+
+    def ask(self, node_id: int, message: Any, completion: Completion, now: float) -> None:
+        """Send for a login, to a broker that may be asked nothing else yet."""
+        try:
+            version = cast(NodeApiVersions, self.api_versions.get(node_id)).usable(api_of(message))
+        except UnsupportedVersionError as error:
+            self.refused(node_id, LoginRefusal(str(error)), now)
+        else:
+            self.send_internal(node_id, message, version, completion, now)
+
+    def logged_in(self, node_id: int, renew_at: float) -> None:
+        """The connection may be used until `renew_at`."""
+        self._states.logged_in(node_id, renew_at, self.clock.monotonic())
+        LOG.debug("[%s] logged in to %s", self._client_id, self._called(self._nodes[node_id]))
+
+    def refused(self, node_id: int, reason: LoginRefusal, now: float) -> None:
+        """There is no login: the connection ends, and who waits is told."""
+        self._end(node_id, reason, self._aborted, now)
+        self._selector.wakeup()  # who waits in a poll is told at once
+
+    def _maybe_log_in_again(self, authenticator: Authenticator, node_id: int, now: float) -> None:
+        """Prolong the session of a connection that has nothing under way: the broker would end it otherwise."""
+        if self._states.must_renew(node_id, now) and not self.in_flight_requests.count(node_id):
+            LOG.debug("[%s] logging in again to %s", self._client_id, self._called(self._nodes[node_id]))
+            self._states.authenticating(node_id, now)
+            authenticator.begin(node_id, self._nodes[node_id].host, now)
+
+
+def node_of(channel: Hashable) -> int:
+    """The node a channel leads to: channels are named after node ids."""
+    return cast(int, channel)

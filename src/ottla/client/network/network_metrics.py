@@ -1,0 +1,22 @@
+"""The numbers of a client's connections, whoever has them: one client of the network, or a consumer's two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ottla.client.metrics.client_metrics import Sheet
+from ottla.client.metrics.network_sensors import write_network
+from ottla.client.network.network_client import NetworkClient
+from ottla.client.network.request_view import copied
+from ottla.model import FOREVER
+
+
+def write_client(sheet: Sheet, kind: str, clients: Sequence[NetworkClient], now: float) -> None:
+    """`kind`-metrics and `kind`-node-metrics; the first client is that for all brokers."""
+    write_network(sheet, kind, [client.sensors for client in clients], now)
+    sheet.of(f"{kind}-metrics").put(
+        "requests-in-flight", sum(copied(client.in_flight_requests.count) for client in clients)
+    )
+    age = clients[0].metadata.age(now)
+    sheet.put("metadata-age", age if age < FOREVER else math.nan)

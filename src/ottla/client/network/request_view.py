@@ -1,0 +1,45 @@
+"""Requests of a running client as its snapshot has them, taken from any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+from ottla.client.network.client_request import ClientRequest
+
+T = TypeVar("T")
+
+
+class RequestView(NamedTuple):
+    """A request that waits."""
+
+    api: str
+    age_ms: float
+    correlation_id: int
+    """-1 while it has not been sent."""
+
+
+def copied(copy: Callable[[], T]) -> T:
+    """What `copy` returns when nobody changes it meanwhile."""
+    while True:
+        try:
+            return copy()
+        except RuntimeError:  # "changed size during iteration"
+            continue
+
+
+def views_of(requests: Iterable[ClientRequest], now: float) -> tuple[RequestView, ...]:
+    return tuple(
+        RequestView(
+            type(each.message).__name__.removesuffix("Request"), (now - each.created) * 1000, each.correlation_id
+        )
+        for each in requests
+    )
+
+
+def by_node(requests: Iterable[ClientRequest], now: float) -> dict[int, tuple[RequestView, ...]]:
+    """Requests by the node they are for, each node's in their order."""
+    nodes: dict[int, list[ClientRequest]] = {}
+    for request in requests:
+        nodes.setdefault(request.node_id, []).append(request)
+    return {node: views_of(of_node, now) for node, of_node in nodes.items()}
