@@ -102,6 +102,10 @@ def text_of(value: str | bool | int | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def ignore(count: int) -> None:
+    """Count nothing."""
+
+
 @dataclass(frozen=True)
 class How:
     """How a query is to run."""
@@ -117,6 +121,8 @@ class How:
     """Where rows are put aside that the sink refuses, if it says which ones they are."""
     dead_letter_producer: Mapping[str, str] = field(default_factory=dict)
     """The settings of the producer that writes them, where the sink is no topic and has none."""
+    count_dead_letters: Callable[[int], None] = ignore
+    """Called in the driver with the number of rows of a batch that the sink put aside."""
 
     def writer(self, frame: DataFrame) -> DataStreamWriter:
         """What writes the rows, but for format and place."""

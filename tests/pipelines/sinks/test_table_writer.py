@@ -18,7 +18,7 @@ from ottla.pipelines.databases.copying import is_plain
 from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.databases.url import database_of
 from ottla.pipelines.sinks.database.staged_rows import can_be_staged
-from ottla.pipelines.sinks.database.statements import Statements
+from ottla.pipelines.sinks.database.statements import Statements, add_offsets
 from ottla.pipelines.sinks.database.table_writer import TableWriter
 from ottla.pipelines.sinks.upserts import DELETED
 from tests.mysql import MySql
@@ -58,8 +58,8 @@ def there(either: Either) -> list[Any]:
 
 def test_a_batch_is_written_once_however_often_it_is_done(either: Either, tmp_path: Path) -> None:
     one = writer(either, tmp_path)
-    assert [one.write(0, [rows((1, "a"), (2, "b"))]) for _ in range(3)] == [2, 0, 0]
-    assert one.write(1, [rows((3, "c"))]) == 1
+    assert [one.write(0, [rows((1, "a"), (2, "b"))]).rows for _ in range(3)] == [2, 0, 0]
+    assert one.write(1, [rows((3, "c"))]).rows == 1
     assert there(either) == [(1, "a"), (2, "b"), (3, "c")]
 
 
@@ -68,7 +68,7 @@ def test_what_fails_in_the_middle_leaves_neither_rows_nor_mark(either: Either, t
     with pytest.raises(DatabaseError):
         one.write(0, [rows((1, "a")), rows((1, "twice"))])
     assert there(either) == []
-    assert one.write(0, [rows((1, "a"))]) == 1
+    assert one.write(0, [rows((1, "a"))]).rows == 1
 
 
 def test_an_upsert_takes_the_place_of_its_key_and_the_last_of_a_batch_counts(either: Either, tmp_path: Path) -> None:
@@ -93,9 +93,36 @@ def test_an_old_checkpoint_is_refused(either: Either, tmp_path: Path) -> None:
         one.write(6, [rows((2, "b"))])
 
 
+def test_another_batch_of_the_same_number_is_refused_and_not_taken_for_a_repetition(
+    either: Either, tmp_path: Path
+) -> None:
+    one = writer(either, tmp_path)
+    assert [one.write(0, [rows((1, "a"))], "digest").rows for _ in range(2)] == [1, 0]
+    with pytest.raises(DatabaseError, match="table orders has another batch 0 of this pipeline, with other offsets"):
+        one.write(0, [rows((2, "b"))], "another")
+    assert one.write(1, [rows((3, "c"))], "later").rows == 1
+    assert there(either) == [(1, "a"), (3, "c")]
+    assert either.rows("select * from ottla_batches") == [("q", 1, "later")]
+
+
+def test_marks_of_an_earlier_version_count_and_get_a_column_of_offsets(either: Either, tmp_path: Path) -> None:
+    database = database_of(either.url, tmp_path)
+    either.run(
+        "create table ottla_batches (query varchar(200) primary key, batch bigint not null)",
+        "insert into ottla_batches values ('q', 4)",
+    )
+    for _ in range(2):
+        with database.connect() as connection:
+            add_offsets(database, connection)
+    one = writer(either, tmp_path)
+    assert one.write(4, [rows((1, "a"))], "digest").rows == 0
+    assert one.write(5, [rows((1, "a"))], "digest").rows == 1
+    assert either.rows("select * from ottla_batches") == [("q", 5, "digest")]
+
+
 def test_queries_do_not_know_each_other(either: Either, tmp_path: Path) -> None:
     writer(either, tmp_path).write(0, [rows((1, "a"))])
-    assert writer(either, tmp_path, query="another").write(0, [rows((2, "b"))]) == 1
+    assert writer(either, tmp_path, query="another").write(0, [rows((2, "b"))]).rows == 1
 
 
 def test_a_row_without_a_key_is_told(either: Either, tmp_path: Path) -> None:
@@ -116,10 +143,10 @@ def test_two_attempts_at_once_write_once(request: pytest.FixtureRequest, tmp_pat
         assert second_waits.wait(60)
         yield rows((1, "a"))
 
-    first = threading.Thread(target=lambda: counts.append(one.write(0, slow())))
+    first = threading.Thread(target=lambda: counts.append(one.write(0, slow()).rows))
     first.start()
     assert first_has_begun.wait(60)
-    second = threading.Thread(target=lambda: counts.append(one.write(0, [rows((1, "a"))])))
+    second = threading.Thread(target=lambda: counts.append(one.write(0, [rows((1, "a"))]).rows))
     second.start()
     second_waits.set()
     first.join(60)
@@ -133,7 +160,7 @@ def test_names_are_taken_as_they_are(either: Either, tmp_path: Path, name: str) 
     statements = Statements(database, name, ("id", name), ("id",))
     either.run(statements.create(["integer", "text"]), statements.create_marks())
     batch = pa.RecordBatch.from_pydict({"id": [1], name: ["x"]})
-    assert TableWriter(database, statements, "q").write(0, [batch]) == 1
+    assert TableWriter(database, statements, "q").write(0, [batch]).rows == 1
     assert either.rows(f"select * from {database.quoted(name)}") == [(1, "x")]
 
 
@@ -163,7 +190,7 @@ def test_postgresql_has_the_same_values_by_copy_as_by_statements(sql: Sql, tmp_p
             sql.run("create rule never as on insert to told where new.small = 99 do instead nothing")
         with database.connect() as connection:
             assert is_plain(connection, table) == (table == "copied")
-        assert TableWriter(database, statements, table).write(0, [batch]) == 3
+        assert TableWriter(database, statements, table).write(0, [batch]).rows == 3
     assert len(sql.rows("select copied::text from copied intersect all select told::text from told")) == 3
 
 
@@ -217,7 +244,7 @@ def test_changes_leave_the_same_put_together_as_one_by_one(
         rows = [
             pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in one], schema) for one in batches
         ]
-        assert TableWriter(database, statements, table).write(0, rows) == sum(map(len, batches))
+        assert TableWriter(database, statements, table).write(0, rows).rows == sum(map(len, batches))
         left.append(sql.rows(f"select * from {table} order by id, part"))
     assert left[0] == left[1]
 
@@ -241,7 +268,7 @@ def test_a_domain_is_told_each_row_by_itself(sql: Sql, tmp_path: Path) -> None:
     """Rows that are to be deleted have no values for it."""
     sql.run("create domain filled as text not null", "create table orders (id integer primary key, item filled)")
     one = writer(sql, tmp_path, upsert=True)
-    assert one.write(0, [rows((1, "a"), (2, "b"), (1, None), deleted=(2,))]) == 3
+    assert one.write(0, [rows((1, "a"), (2, "b"), (1, None), deleted=(2,))]).rows == 3
     assert there(sql) == [(2, "b")]
 
 
@@ -255,7 +282,7 @@ def test_who_may_make_no_temporary_table_writes_row_by_row(sql: Sql, tmp_path: P
     )
     database = database_of(f"postgresql://limited_{sql.name}:limited@127.0.0.1:{sql.server.port}/{sql.name}", tmp_path)
     limited = TableWriter(database, one.statements, "q")
-    assert limited.write(0, [rows((1, "a"), (1, "b"))]) == 2
+    assert limited.write(0, [rows((1, "a"), (1, "b"))]).rows == 2
     assert there(sql) == [(1, "b")]
 
 
@@ -290,7 +317,7 @@ def test_a_table_that_was_made_in_mysql_has_every_value_and_keys_that_differ_by_
     kinds = [database.type_of(field.dataType, field.name == "id") for field in schema]
     statements = Statements(database, "copies", tuple(MYSQL_TYPES), ("id",))
     mysql.run(statements.create(kinds), statements.create_marks())
-    assert TableWriter(database, statements, "q").write(0, [batch]) == 2
+    assert TableWriter(database, statements, "q").write(0, [batch]).rows == 2
     first, second = mysql.rows("select * from copies order by id desc")
     at = datetime.datetime(2023, 11, 14, 22, 13, 20, 123456)
     assert first == (*(values[0].as_py() for values in list(MYSQL_TYPES.values())[:-2]), at, Decimal("1.25"))
@@ -327,7 +354,7 @@ def test_columns_may_have_a_percent_sign_in_their_names(either: Either, tmp_path
         **dict(zip(names, numbers, strict=True)),
         **({DELETED: pa.array([False, False])} if key else {}),
     }
-    assert one.write(0, [pa.RecordBatch.from_pydict(columns)]) == 2
+    assert one.write(0, [pa.RecordBatch.from_pydict(columns)]).rows == 2
     gone = {**columns, DELETED: pa.array([False, True])}
     if key:
         one.write(1, [pa.RecordBatch.from_pydict(gone)])

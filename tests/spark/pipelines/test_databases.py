@@ -242,6 +242,7 @@ def test_a_row_that_a_table_refuses_is_a_dead_letter_and_the_others_are_written(
     cause = letters[b'{"id": 2, "item": "b\\u0000c"}']["__connect.errors.exception.message"]
     assert cause is not None
     assert cause.startswith(b"column 'item' has the character NUL: database ")
+    assert [one.facts for one in folder.told if one.event == "progress"][-1]["dead_letters"] == 2
 
 
 @pytest.mark.parametrize("kind", ["database", "postgres-cdc"])

@@ -67,8 +67,8 @@ class Database(Protocol):
     def upserted(self, key: Sequence[str], others: Sequence[str]) -> str:
         """What an insert says of rows whose key is there; names are quoted."""
 
-    def raised(self, table: str, key: str, number: str) -> str:
-        """The same for a number that only grows; no row is changed where it would not."""
+    def raised(self, table: str, key: str, number: str, other: str) -> str:
+        """The same for a number that only grows, with another column; no row is changed where it would not grow."""
 
 
 def with_percents(query: str, quote: str) -> str:

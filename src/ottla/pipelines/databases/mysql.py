@@ -171,8 +171,9 @@ class Mysql:
     def upserted(self, key: Sequence[str], others: Sequence[str]) -> str:
         return "on duplicate key update " + ", ".join(f"{one} = values({one})" for one in others or key)
 
-    def raised(self, table: str, key: str, number: str) -> str:
-        return f"on duplicate key update {number} = greatest({number}, values({number}))"
+    def raised(self, table: str, key: str, number: str, other: str) -> str:
+        grown = f"{other} = if({number} < values({number}), values({other}), {other})"  # first: assignments are done in order
+        return f"on duplicate key update {grown}, {number} = greatest({number}, values({number}))"
 
 
 @cache

@@ -11,7 +11,7 @@ def upserted(key: Sequence[str], others: Sequence[str]) -> str:
     return f"on conflict ({', '.join(key)}) do {what}"
 
 
-def raised(table: str, key: str, number: str) -> str:
-    """A number that only grows; no row is changed where it would not."""
-    grows = f"{table}.{number} < excluded.{number}"
-    return f"on conflict ({key}) do update set {number} = excluded.{number} where {grows}"
+def raised(table: str, key: str, number: str, other: str) -> str:
+    """A number that only grows, with another column; no row is changed where it would not grow."""
+    new = f"{number} = excluded.{number}, {other} = excluded.{other}"
+    return f"on conflict ({key}) do update set {new} where {table}.{number} < excluded.{number}"

@@ -121,8 +121,8 @@ class Sqlite:
     def upserted(self, key: Sequence[str], others: Sequence[str]) -> str:
         return upserted(key, others)
 
-    def raised(self, table: str, key: str, number: str) -> str:
-        return raised(table, key, number)
+    def raised(self, table: str, key: str, number: str, other: str) -> str:
+        return raised(table, key, number, other)
 
 
 TYPES: list[tuple[Any, str]] = [

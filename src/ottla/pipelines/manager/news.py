@@ -21,9 +21,19 @@ class News:
         self.last_of_rows: str | None = None
         """When the batch began of which its query told last; its dead letters have a query of their own."""
         self.last_of_letters: str | None = None
-        self._dead_letters = 0
+        self._of_query = 0
+        """Dead letters that a query of their own wrote."""
+        self._of_sink = 0
         self._progress: Progress | None = None
         """As it was told last."""
+
+    @property
+    def _dead_letters(self) -> int:
+        return self._of_query + self._of_sink
+
+    def add_dead_letters(self, count: int) -> None:
+        """Count rows that the sink put aside; called by the thread that writes the batch."""
+        self._of_sink += count
 
     def begin_anew(self) -> None:
         """Its queries are other ones from now on; what was counted stays."""
@@ -33,7 +43,7 @@ class News:
         """What is to be told now; a report may come more than once."""
         for report in after(self.last_of_letters, of_letters):
             self.last_of_letters = report["timestamp"]
-            self._dead_letters += observed(report)
+            self._of_query += observed(report)
         told = []
         for report in after(self.last_of_rows, of_rows):
             self.last_of_rows = report["timestamp"]

@@ -183,6 +183,7 @@ class Runner:
             model.routed,
             model.errors.dead_letter_topic if isinstance(model.sink, TopicSinkBase | DatabaseSink) else None,
             self._dead_letter_producer() if isinstance(model.sink, DatabaseSink) else {},
+            self._news.add_dead_letters,
         )
         return model.sink.start(frame, self.built.around, how)
 

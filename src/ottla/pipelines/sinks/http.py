@@ -16,9 +16,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ottla.pipelines.address import shown
 from ottla.pipelines.http_calls import WebUrl, call
 from ottla.pipelines.rows import column, in_json, values
-from ottla.pipelines.sinks.batches import start_batches
+from ottla.pipelines.sinks.batches import Written, start_batches
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.surroundings import How, Surroundings
+from ottla.spark.tables.guard import BatchMark
 
 JSON = "json"
 
@@ -46,7 +47,7 @@ class HttpSink(Sink):
         rows = frame.select(in_json(whole).alias(JSON))
         headers = {name: around.resolve(value) for name, value in self.headers.items()}
         to = Sender(around.resolve_address(self.url), self.method, headers, self.batch_max_rows, self.timeout_ms)
-        return start_batches(rows, how, to.of, whole=False)
+        return start_batches(rows, how, lambda query: to, whole=False)
 
 
 @dataclass(frozen=True)
@@ -58,20 +59,16 @@ class Sender:
     headers: dict[str, str]
     rows: int
     timeout_ms: int
-    query: str = ""
 
-    def of(self, query: str) -> Sender:
-        return Sender(self.url, self.method, self.headers, self.rows, self.timeout_ms, query)
-
-    def __call__(self, batch: int, task: str, rows: Iterable[pa.RecordBatch]) -> int:
+    def __call__(self, mark: BatchMark, task: str, rows: Iterable[pa.RecordBatch]) -> Written:
         count = 0
         for number, texts in enumerate(together(rows, self.rows)):
-            key = hashlib.sha256(f"{self.query}/{batch}/{task}/{number}".encode()).hexdigest()[:32]
+            key = hashlib.sha256(f"{mark.query}/{mark.batch}/{task}/{number}".encode()).hexdigest()[:32]
             headers = {"Content-Type": "application/json", "Idempotency-Key": key, **self.headers}
             body = texts[0] if self.rows == 1 else f"[{','.join(texts)}]"
             call(self.method, self.url, headers, self.timeout_ms, body=body.encode())
             count += len(texts)
-        return count
+        return Written(count)
 
 
 def together(rows: Iterable[pa.RecordBatch], most: int) -> Iterator[list[Any]]:

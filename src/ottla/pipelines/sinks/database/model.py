@@ -29,13 +29,14 @@ from ottla.pipelines.databases.url import DatabaseUrl, database_of
 from ottla.pipelines.model import NameList
 from ottla.pipelines.place import of_key
 from ottla.pipelines.rows import column, in_json
-from ottla.pipelines.sinks.batches import start_batches
+from ottla.pipelines.sinks.batches import Written, start_batches
 from ottla.pipelines.sinks.database.refused_rows import DeadLetterTopic
-from ottla.pipelines.sinks.database.statements import Statements
+from ottla.pipelines.sinks.database.statements import Statements, add_offsets
 from ottla.pipelines.sinks.database.table_writer import TableWriter
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.sinks.upserts import DELETED, upserts
 from ottla.pipelines.surroundings import How, Surroundings
+from ottla.spark.tables.guard import BatchMark
 
 PARTS = (StructType, ArrayType, MapType)
 
@@ -149,6 +150,7 @@ class ReadyTables:
             with self._database.connect() as connection:
                 for one in self._creation:
                     connection.execute(one)
+                add_offsets(self._database, connection)
             self._creation = []
         return TaskWriter(TableWriter(self._database, self._statements, query, self._letters))
 
@@ -159,8 +161,8 @@ class TaskWriter:
     def __init__(self, writer: TableWriter) -> None:
         self.writer = writer
 
-    def __call__(self, batch: int, task: str, rows: Any) -> int:
-        return self.writer.write(batch, rows)
+    def __call__(self, mark: BatchMark, task: str, rows: Any) -> Written:
+        return self.writer.write(mark.batch, rows, mark.offsets)
 
 
 def check_key(table: Table, keys: Keys, statements: Statements) -> None:

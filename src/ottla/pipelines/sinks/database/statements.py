@@ -1,14 +1,16 @@
-"""The SQL of a sink. Pure."""
+"""The SQL of a sink."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ottla.pipelines.databases.database import Database
+from ottla.pipelines.databases.database import Database, DatabaseError
 
 MARKS = "ottla_batches"
 """The table of marks: the last batch of each query, written in the transaction of its rows."""
+OFFSETS = "offsets varchar(64)"
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,32 @@ class Statements:
         return f"delete from {self.database.quoted(self.table)} where {where}"
 
     def create_marks(self) -> str:
-        return f"create table if not exists {MARKS} (query varchar(200) primary key, batch bigint not null){self.database.creation}"
+        """The table of marks; `offsets` is a digest of the batch's entry in Spark's offset log, null where it is not known."""
+        columns = f"query varchar(200) primary key, batch bigint not null, {OFFSETS}"
+        return f"create table if not exists {MARKS} ({columns}){self.database.creation}"
 
     def mark(self) -> str:
-        """Changes no row where the batch, or a later one, is there already; waits for another attempt that is at it."""
+        """Change no row where the batch, or a later one, is marked already; wait for another attempt that writes it."""
         value = self.database.placeholder
-        return f"insert into {MARKS} (query, batch) values ({value}, {value}) {self.database.raised(MARKS, 'query', 'batch')}"
+        raised = self.database.raised(MARKS, "query", "batch", "offsets")
+        return f"insert into {MARKS} (query, batch, offsets) values ({value}, {value}, {value}) {raised}"
 
     def marked(self) -> str:
-        return f"select batch from {MARKS} where query = {self.database.placeholder}"
+        return f"select batch, offsets from {MARKS} where query = {self.database.placeholder}"
+
+
+def add_offsets(database: Database, connection: Any) -> None:
+    """Add the column of offsets to a table of marks that an earlier version made."""
+    if has_offsets(database, connection):
+        return
+    statement = f"alter table {MARKS} add column {OFFSETS}"
+    try:
+        with database.telling():
+            connection.execute(statement)
+    except DatabaseError as error:
+        raise DatabaseError(f"{error}; have the owner of table {MARKS} run `{statement}`") from None
+
+
+def has_offsets(database: Database, connection: Any) -> bool:
+    """True if the table of marks has the column of offsets."""
+    return any(one.name == "offsets" for one in database.table(connection, MARKS).columns)

@@ -17,6 +17,7 @@ from ottla.pipelines.databases.binary_copy import goes_as_it_is
 from ottla.pipelines.databases.copying import is_plain, means_the_same
 from ottla.pipelines.databases.database import Database, DatabaseError, RefusedRowError
 from ottla.pipelines.databases.table import Table
+from ottla.pipelines.sinks.batches import Written
 from ottla.pipelines.sinks.database.copied_rows import CopiedRows
 from ottla.pipelines.sinks.database.refused_rows import DeadLetterTopic, RefusedRow, cause_of
 from ottla.pipelines.sinks.database.row_by_row import RowByRow, plain
@@ -47,27 +48,29 @@ class TableWriter:
     letters: DeadLetterTopic | None = None
     """Where rows are put aside that the table refuses; None: the batch fails."""
 
-    def write(self, batch: int, rows: Iterable[pa.RecordBatch]) -> int:
-        """How many rows were written; 0 where the batch was there already."""
+    def write(self, batch: int, rows: Iterable[pa.RecordBatch], offsets: str | None = None) -> Written:
+        """Write a batch and its mark; no row if the batch was written before. `offsets` is the digest of its offsets."""
         if self.letters is None:
-            return self.write_all(batch, rows)
+            return Written(self.write_all(batch, offsets, rows))
         held = list(rows)
         with suppress(*OF_A_ROW):
-            return self.write_all(batch, held)
+            return Written(self.write_all(batch, offsets, held))
         # Outside of the handler, whose traceback would keep a cursor, and with it SQLite's lock.
-        return self.write_good(batch, held, self.letters)
+        return self.write_good(batch, offsets, held, self.letters)
 
-    def write_good(self, batch: int, held: Iterable[pa.RecordBatch], letters: DeadLetterTopic) -> int:
-        """Write the rows that the table takes, by statements, and put aside the others before that is committed."""
+    def write_good(
+        self, batch: int, offsets: str | None, held: Iterable[pa.RecordBatch], letters: DeadLetterTopic
+    ) -> Written:
+        """Write the rows that the table takes, by statements, and put aside the others before the transaction commits."""
         with self.database.connect() as connection:
-            if not self.is_due(connection, batch):
-                return 0
+            if not self.is_due(connection, batch, offsets):
+                return Written(0)
             table = self.database.table(connection, self.statements.table)
             refused: list[RefusedRow] = []
             count = sum(self.try_rows(connection, rows, table, refused) for rows in held)
             if refused:
                 letters.send(refused)
-            return count
+            return Written(count, len(refused))
 
     def try_rows(self, connection: Any, rows: pa.RecordBatch, table: Table, refused: list[RefusedRow]) -> int:
         """Write rows, by halves where one of them is refused; how many were written."""
@@ -90,23 +93,28 @@ class TableWriter:
         connection.execute("release savepoint ottla_rows")
         return rows.num_rows
 
-    def write_all(self, batch: int, rows: Iterable[pa.RecordBatch]) -> int:
-        """All rows, or an error and none of them."""
+    def write_all(self, batch: int, offsets: str | None, rows: Iterable[pa.RecordBatch]) -> int:
+        """Write all rows, or raise an error and write none; return their number."""
         with self.database.connect() as connection:
-            if not self.is_due(connection, batch):
+            if not self.is_due(connection, batch, offsets):
                 return 0
             return self.write_rows(connection, rows)
 
-    def is_due(self, connection: Any, batch: int) -> bool:
-        """Set the mark; DatabaseError where the table is ahead of the checkpoint."""
-        changed = connection.execute(self.statements.mark(), (self.query, batch)).rowcount
+    def is_due(self, connection: Any, batch: int, offsets: str | None) -> bool:
+        """Set the mark, and return False if it was set before; DatabaseError if it belongs to another or a later batch."""
+        changed = connection.execute(self.statements.mark(), (self.query, batch, offsets)).rowcount
         if changed:
             return True
-        (there,) = connection.execute(self.statements.marked(), (self.query,)).fetchone()
+        there, known = connection.execute(self.statements.marked(), (self.query,)).fetchone()
         if there > batch:
             raise DatabaseError(
                 f"table {self.statements.table} has batch {there} of this pipeline already, so batch {batch} comes too late: the "
                 "checkpoint is an old copy; restore the newest one, or begin anew under another name"
+            )
+        if None not in (known, offsets) and known != offsets:
+            raise DatabaseError(
+                f"table {self.statements.table} has another batch {batch} of this pipeline, with other offsets: two pipelines use "
+                "copies of one checkpoint; stop one of them, or begin anew under another name"
             )
         return False
 
