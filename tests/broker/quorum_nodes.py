@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ottla.broker.controller_server import ControllerServer
 from ottla.broker.controllers.formatting import format_initial
+from ottla.broker.server import Server
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.broker.settings.quorum_settings import VoterPlace
 from ottla.clock import SystemClock
@@ -99,9 +99,9 @@ class Place:
         self.process = None
 
     @contextmanager
-    def serving(self) -> Iterator[ControllerServer]:
+    def serving(self) -> Iterator[Server]:
         """In a thread of this process."""
-        server = ControllerServer(self.config)
+        server = Server(self.config)
         thread = threading.Thread(target=server.run)
         thread.start()
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Broker, Cluster
-from ottla.broker import server
+from ottla.broker import broker_role
 from ottla.broker.node import BrokerNode
 from ottla.errors import ConfigError
 from ottla.free_ports import free_port
@@ -71,7 +71,7 @@ def test_a_single_broker_refuses_connections_until_its_logs_are_open(
         tried.append(place)
         return node
 
-    monkeypatch.setattr(server, "BrokerNode", try_before)
+    monkeypatch.setattr(broker_role, "BrokerNode", try_before)
     with Broker(tmp_path, listen=place) as broker, Wire(place) as wire:
         assert wire.ask(ApiVersionsRequest("a", "1"), 4).error_code == 0
         with pytest.raises(ConfigError, match="the port is taken by another process"):

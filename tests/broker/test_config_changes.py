@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.config_changes import refused_here
-from ottla.broker.controller_requests import Asking, configs_changed
+from ottla.broker.controller_events import Asking, configs_changed
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordination.cluster.config_change import KnownConfigs, decide
 from ottla.coordination.cluster.topic_request import Refusal

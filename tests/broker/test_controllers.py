@@ -154,7 +154,9 @@ def test_a_controller_that_has_moved_says_so_itself(tmp_path: Path) -> None:
     with before.serving():
         eventually(before.leads)
     with after.serving() as server:
-        eventually(lambda: [each.host for each in server.driver.raft.voters.endpoints(1)] == [host_of(after)])
+        assert server.controller is not None
+        raft = server.controller.driver.raft
+        eventually(lambda: [each.host for each in raft.voters.endpoints(1)] == [host_of(after)])
         assert registered(after) == {1}
 
 

@@ -311,7 +311,7 @@ def test_whoever_starts_it_in_a_program_gets_the_sentence_without_a_code(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusal = OutOfServiceError("/data/t-0 is gone, though there was a log in it: restore it from a backup")
-    monkeypatch.setattr("ottla.broker.serve.made", Mock(side_effect=refusal))
+    monkeypatch.setattr("ottla.broker.server.Server", Mock(side_effect=refusal))
     with pytest.raises(OttlaError, match=r"^/data/t-0 is gone") as told:
         make_server(cluster.controller.config)
     assert not isinstance(told.value, KafkaError)

@@ -63,7 +63,8 @@ def test_each_query_names_metrics_that_a_controller_has(asked: set[str], tmp_pat
     place.format([place.voter])
     with place.serving() as server:
         eventually(lambda: place.leads())
-        told = {each.name for each in of_controller(server.driver.raft)}
+        assert server.controller is not None
+        told = {each.name for each in of_controller(server.controller.driver.raft)}
     assert {name for name in asked if name.startswith("kafka_raft_")} <= told
 
 

@@ -184,7 +184,8 @@ def test_a_controller_tells_of_its_quorum(tmp_path: Path) -> None:
     place.format([place.voter])
     with place.serving() as server:
         eventually(lambda: place.leads())
-        told = {each.name: each.samples[0][1] for each in of_controller(server.driver.raft)}
+        assert server.controller is not None
+        told = {each.name: each.samples[0][1] for each in of_controller(server.controller.driver.raft)}
     assert told["kafka_raft_active_controller_count"] == told["kafka_raft_current_leader"] == 1
     assert told["kafka_raft_voter_count"] == 1
     assert all(f"`{name}`" in DOCUMENTED.read_text() for name in told)

@@ -182,13 +182,13 @@ def sent() -> list[bytes]:
 def way(sent: list[bytes], monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Standing, dict[str, uuid.UUID]]]:
     """A broker whose answers are kept, with a fetch that waits at the end of t-0."""
     with filled() as (broker, ids):
-        monkeypatch.setattr(broker.server.handler.plain_way, "_send", lambda channel, parts: sent.append(joined(parts)))
+        monkeypatch.setattr(broker.way, "_send", lambda channel, parts: sent.append(joined(parts)))
         monkeypatch.setattr(
             broker.server.handler._selector, "send", lambda channel, parts: sent.append(joined(list(parts)))
         )
         frame = memoryview(bytearray(frame_of(16, {"t": [wanted(0, 7)]}, ids, max_wait_ms=1000, min_bytes=100)))
-        broker.server._memory.handed_out += len(frame)
-        assert broker.server.handler.plain_way.takes(PEER, frame, broker.node.clock.monotonic())
+        broker.server._sockets.memory.handed_out += len(frame)
+        assert broker.way.takes(PEER, frame, broker.node.clock.monotonic())
         frame[:] = bytes(len(frame))  # its room is used again
         assert PEER.call is not None
         assert not sent
@@ -209,7 +209,7 @@ def test_a_fetch_that_waits_is_answered_when_there_is_enough(
         broker.node.waiting.run_due()
         assert sent == [by_handler(broker, frame_of(16, {"t": [wanted(0, 7)]}, ids))]
         assert PEER.call is None
-        assert broker.server._memory.handed_out == 0
+        assert broker.server._sockets.memory.handed_out == 0
 
 
 def test_a_fetch_that_waits_hears_from_the_handler_that_its_topic_is_gone(
@@ -224,7 +224,7 @@ def test_a_fetch_that_waits_hears_from_the_handler_that_its_topic_is_gone(
         assert len(sent) == 1
         assert b"\0\6" in sent[0]  # NOT_LEADER_OR_FOLLOWER
         assert PEER.call is None
-        assert broker.server._memory.handed_out == 0
+        assert broker.server._sockets.memory.handed_out == 0
 
 
 def test_a_fetch_whose_client_has_gone_waits_no_more(sent: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,11 +257,11 @@ def test_a_fault_of_our_own_in_an_answer_after_a_wait_costs_one_connection(
     left: list[str] = []
     monkeypatch.setattr(plain_way, "PlainFetch", FORMS["plain"].PlainFetch)
     with way(sent, monkeypatch) as (broker, _):
-        monkeypatch.setattr(broker.server.handler.plain_way, "_hang_up", lambda connection, reason: left.append(reason))
+        monkeypatch.setattr(broker.way, "_hang_up", lambda connection, reason: left.append(reason))
         monkeypatch.setattr(FORMS["plain"].PlainFetch, "answer", failing)
         append(broker, "t", 0, batch([bytes(100)]))
         broker.node.waiting.run_due()
-        assert broker.server._memory.handed_out == 0
+        assert broker.server._sockets.memory.handed_out == 0
     assert (sent, left) == ([], ["its request failed, as logged above"])
     assert "Fetch from 127.0.0.1:1 failed" in caplog.text
 

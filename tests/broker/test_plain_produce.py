@@ -25,6 +25,7 @@ from ottla.protocol.conversation import decode_header, encode_request, encode_re
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.records.compression import Codec
+from tests.broker.doors import door_of
 from tests.broker.wire import batch
 from tests.plain import is_compiled, plain
 from tests.storage.producing import produced
@@ -41,7 +42,10 @@ class Standing:
 
     def __init__(self, topic_ids: dict[str, uuid.UUID]) -> None:
         self.server = Server(read_config(listeners="127.0.0.1:0"), ManualClock(0.0, NOW))
+        assert self.server.broker is not None
         self.node: BrokerNode = self.server.node
+        self.way = self.server.broker.requests.plain_way
+        PEER.door = door_of(self.server)
         for name, configs in SETTINGS.items():
             pairs = [CreatableTopicConfig(key, value) for key, value in configs.items()]
             self.node.topics.create([CreatableTopic(name, 2, 1, configs=pairs)])
@@ -182,11 +186,11 @@ def test_a_fault_of_our_own_costs_one_connection(monkeypatch: pytest.MonkeyPatch
         raise OttlaError("a fault")
 
     with standing() as (broker, ids):
-        way = broker.server.handler.plain_way
+        way = broker.way
         monkeypatch.setattr(way, "_hang_up", lambda connection, reason: heard.append(reason))
         monkeypatch.setattr(broker.node, "note_append", failing)
         frame = memoryview(bytearray(frame_of(11, {"t": [(0, batch([b"a"]))]}, ids)))
-        broker.server._memory.handed_out += len(frame)
+        broker.server._sockets.memory.handed_out += len(frame)
         assert way.takes(PEER, frame, 0.0)
     assert heard == ["its request failed, as logged above"]
 

@@ -123,7 +123,7 @@ def test_of_a_client_that_has_gone_nothing_is_left(broker: Broker, follower: Wir
     copied(follower, 6)
     running = broker._running
     assert isinstance(running, InThread)
-    eventually(lambda: running._server._memory.handed_out == 0)
+    eventually(lambda: running._server._sockets.memory.handed_out == 0)
 
 
 def test_a_broker_that_ends_answers_them_all(broker: Broker, wire: Wire) -> None:

@@ -74,7 +74,7 @@ def killed_server(directory: Path, topics: list[str]) -> None:
         partition = server.node.partitions.find(name, 0)
         assert partition is not None
         partition.log.append(batch([b"a"]), leader_epoch=0, now_ms=1)
-    server._selector.close_all()
+    server._sockets.close()
     server._directory.close(clean=False)
 
 
@@ -85,19 +85,20 @@ def test_topics_deleted_while_a_killed_brokers_logs_are_opened_do_not_keep_the_o
     killed_server(tmp_path, topics)
     server = Server(read_config(listeners="127.0.0.1:0", log_dirs=str(tmp_path)), HurryingClock())
     try:
+        assert server.broker is not None
         node = server.node
         *deleted, kept = [each.topic_partition.topic for each in node.partitions.unchecked]
         assert {*deleted, kept} == set(topics)
-        Chores(node, server._disk).begin()  # which opens the first log, and the others in later turns
+        Chores(node, server.broker.disk).begin()  # which opens the first log, and the others in later turns
         with caplog.at_level(logging.WARNING):
             node.topics.delete([DeleteTopicState(name) for name in deleted])
             for _ in range(50):
-                node.timers.run(server._clock.monotonic())
+                node.timers.run(server._sockets.clock.monotonic())
         last = node.partitions.find(kept, 0)
         assert last is not None
         assert last.opened_log is not None
         assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
-        server._disk.close()
+        server.broker.disk.close()
         assert [path.name for path in tmp_path.glob("t*-0")] == [f"{kept}-0"]
     finally:
         server.stop()

@@ -37,7 +37,7 @@ def test_it_needs_little_memory_and_loads_neither_arrow_nor_clients(tmp_path: Pa
     broker.kill()
     assert resident < 60_000_000
     script = (
-        "import sys, ottla.cli.main, ottla.cli.broker, ottla.broker.combined_server\n"
+        "import sys, ottla.cli.main, ottla.cli.broker, ottla.broker.server, ottla.broker.broker_role, ottla.broker.controller_role\n"
         "unwanted = {'pyarrow', 'pandas', 'numpy', 'rich', 'ssl', '_hashlib', 'cramjam', 'ottla.client'}\n"
         "print(*unwanted & sys.modules.keys())"
     )

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from ottla.network.listener import ConnectionLimit
 from tests.network.conftest import PATIENCE, Stage, until
 
 STANDARD = 3
@@ -109,3 +110,16 @@ def test_a_port_is_opened_while_the_selector_accepts_nothing_and_accepts_once_al
     assert not server.accepted
     server.selector.allow(1)
     until(lambda: server.accepted, server, client)
+
+
+def test_a_listener_with_a_limit_of_its_own_accepts_while_others_are_full(stage: Stage) -> None:
+    server, client = stage.party(max_accepted=0), stage.party()
+    listener = server.selector.bind("127.0.0.1", 0, limit=ConnectionLimit(1))
+    server.selector.open_listener(listener)
+    client.selector.connect("first", *listener.address)
+    until(lambda: server.accepted, server, client)
+    client.selector.connect("second", *listener.address)
+    until(lambda: "second" in client.connected, server, client)
+    assert len(server.accepted) == 1, "the second one waits in the kernel's queue"
+    server.selector.close(server.accepted[0])
+    until(lambda: len(server.accepted) == 2, server, client)

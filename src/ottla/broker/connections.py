@@ -1,19 +1,19 @@
-"""Who is connected to a broker: let in, known by the number of its channel, and let go of.
+"""The connections of a node: accepted, known by the id of their channel, and closed.
 
-What is asked over a connection is `request_handler.py`'s. The one rule: whoever closes a channel abandons its connection, so that
-nothing waits for a client that has gone.
+Requests are handled in `request_handler.py`. The one rule: code that closes a channel also abandons its connection, so
+that nothing waits for a client that has disconnected.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable
 
 from ottla.broker.authentication.login import LoginState
-from ottla.broker.gate import Gate
 from ottla.broker.requests.admission import Admission, what_to_raise
 from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.reading import plain_address
+from ottla.broker.requests.request_table import Door
 from ottla.broker.throttle import Throttle
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import MemoryBudget
@@ -29,7 +29,7 @@ ORDINARY_ENDS = ("the peer reset the connection", "the peer closed the connectio
 
 
 class Connections:
-    """The clients of a broker."""
+    """The connections that clients and other nodes made to this one."""
 
     def __init__(
         self,
@@ -37,31 +37,34 @@ class Connections:
         selector: Selector,
         memory: MemoryBudget,
         admission: Admission,
-        listeners: Mapping[Listener, str],
-        gate: Gate,
         throttle: Throttle,
     ) -> None:
         self.by_channel = by_channel
         self._selector = selector
         self._memory = memory
         self._admission = admission
-        self._listeners = listeners
-        self._gate = gate
+        self._doors: dict[Listener, Door] = {}
         self._throttle = throttle
         self._full = False
 
-    def welcome(self, channel_id: int, now: float, delay_ms: Callable[[str, float], float]) -> None:
-        """Let a newcomer in, if its address may have one more; `delay_ms` tells how much too soon it has come back."""
+    def add_door(self, listener: Listener, door: Door) -> None:
+        """Treat connections of a listener in this way, from its first one on."""
+        self._doors[listener] = door
+
+    def welcome(self, channel_id: int, now: float) -> None:
+        """Take in a connection that was accepted, if its address may have one more."""
         selector = self._selector
         peer, local = plain_address(selector.peer(channel_id)), plain_address(selector.local(channel_id))
         listener = selector.listener(channel_id)
         assert listener is not None
-        connection = Connection(channel_id, peer, local, now, self._listeners[listener])
+        door = self._doors[listener]
+        connection = Connection(channel_id, peer, local, now, door.listener)
+        connection.door = door
         if self._admission.admit(peer[0]):
             self.by_channel[channel_id] = connection
             OPEN_FILES.count_connections(1)
-            self._throttle.welcome(connection, delay_ms(peer[0], now), self.leave)
-            self._gate.welcome(connection, now, self.hang_up)
+            self._throttle.welcome(connection, door.delay_ms(peer[0], now), self.leave)
+            door.gate.welcome(connection, now, self.hang_up)
         else:
             most = self._admission.most(peer[0])
             log.info("closing the connection from %s: its address has %d, as many as it may", connection, most)
@@ -71,13 +74,13 @@ class Connections:
         self._full = selector.full
 
     def hang_up(self, connection: Connection, reason: str) -> None:
-        """Close a connection of which no sense can be made any more; the others do not notice."""
-        self._gate.tell_bad_end(connection, f"closing the connection from {connection}: {reason}")
-        self._selector.uncork(connection.channel_id)  # with the answers to what came before
+        """Close a connection that broke the protocol or failed, and log the reason."""
+        connection.door.gate.tell_bad_end(connection, f"closing the connection from {connection}: {reason}")
+        self._selector.uncork(connection.channel_id)  # with the responses to earlier requests
         self.leave(connection)
 
     def leave(self, connection: Connection) -> None:
-        """Close a connection without a word in the log."""
+        """Close a connection without a log line."""
         self._selector.close(connection.channel_id)
         self._abandon(connection)
 
@@ -94,16 +97,16 @@ class Connections:
             self.hang_up(connection, "it has sent no request, and there are as many connections as may be")
 
     def clear(self) -> None:
-        """Forget all connections, which are closed with the selector."""
+        """Forget all connections; they are closed with the selector."""
         OPEN_FILES.count_connections(-len(self.by_channel))
         self.by_channel.clear()
 
     def part(self, connection: Connection, reason: str) -> None:
-        """Let go of a connection that has ended."""
+        """Forget a connection that was closed by its peer or failed."""
         if reason.startswith(ORDINARY_ENDS):
             log.info("the connection from %s ended: %s", connection, reason)
         elif reason:
-            self._gate.tell_bad_end(connection, f"the connection from {connection} ended: {reason}")
+            connection.door.gate.tell_bad_end(connection, f"the connection from {connection} ended: {reason}")
         self._abandon(connection)
 
     def _abandon(self, connection: Connection) -> None:
@@ -111,14 +114,15 @@ class Connections:
             return
         OPEN_FILES.count_connections(-1)
         self._admission.leave(connection.peer[0])
-        self._gate.leave(connection)
+        connection.door.gate.leave(connection)
         self._memory.handed_out -= sum(len(frame) for frame, _ in connection.pending)
         connection.pending.clear()
         for call in connection.abandon():
             self._memory.handed_out -= call.size if call.parts is None else 0
-            # A member that waits in a join, or a fetch that waits for records, is waited for no more.
+            # A member that waits in a join, or a fetch that waits for records, does not wait any longer.
             if call.on_abandoned is not None:
                 call.on_abandoned()
+        connection.door.table.disconnected(connection)
 
 
 def is_unknown(connection: Connection) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from ottla.broker.authentication.token_requests import TokenRequest, refused
 from ottla.broker.config_changes import GUARDED
 from ottla.broker.controller_access import Asker, ControllerAccess, client_of
-from ottla.broker.controller_requests import Asking, event_of, is_decided, refusal_of, response_of
+from ottla.broker.controller_events import Asking, event_of, is_decided, refusal_of, response_of
 from ottla.broker.controller_shares import share
 from ottla.broker.controller_tokens import swept, token_event
 from ottla.broker.controllers import controller_apis

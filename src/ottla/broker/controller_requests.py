@@ -1,281 +1,186 @@
-"""What is asked of the active controller: each request as an event, and what the machine replies as the response.
+"""The requests that a controller serves: those of the quorum, of brokers, and of clients in envelopes of brokers.
 
-Half of it is asked of the controller in Kafka's own requests (`Asked`), and answered in them. The rest is what one broker alone decides as well:
-there the machine replies for each thing that was named, which becomes the response here.
+Logins are the same as those of a broker's listeners, with one difference: users are known by the settings or by Kerberos
+alone. The users of the cluster are in the metadata log, which a controller may still have to fetch from the nodes
+that log in to it.
 """
 
 from __future__ import annotations
 
-import random
-import uuid
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+import os
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Any
 
-from ottla.broker.cluster.topics import RESERVED, new_topic_id
-from ottla.broker.config_changes import answers
-from ottla.broker.handlers import create_acls, delete_acls
-from ottla.broker.handlers.describe_acls import filter_of
-from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.dynamic_config import dynamic_of
-from ottla.coordination.cluster.events import (
-    AclsRequested,
-    AclsUnwanted,
-    ClientQuotasChanged,
-    ConfigsChanged,
-    ConfigsReplaced,
-    Event,
-    FeaturesRequested,
-    ScramCredentialsRequested,
-    TopicsUnwanted,
-)
-from ottla.coordination.cluster.features import PER_FEATURE_UNTIL, results_of
-from ottla.coordination.cluster.topic_request import Refusal, refused
-from ottla.coordination.controller.controller import ANSWERS
-from ottla.coordination.controller.events import NO_CHANCE, Asked, Chance, ControllerEvent
-from ottla.errors import ErrorCode, KafkaError
-from ottla.protocol.apis import api_of
-from ottla.protocol.messages import alter_configs, incremental_alter_configs
-from ottla.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse, EntryData
-from ottla.protocol.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
-    AlterUserScramCredentialsResult,
-)
-from ottla.protocol.messages.create_acls import CreateAclsRequest, CreateAclsResponse
-from ottla.protocol.messages.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreatePartitionsTopicResult,
-)
-from ottla.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from ottla.protocol.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
-from ottla.protocol.messages.delete_topics import (
-    DeletableTopicResult,
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-    DeleteTopicState,
-)
-from ottla.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
-from ottla.protocol.schema import Message, replace
+from ottla.broker.authentication.authentication import Authentication
+from ottla.broker.authentication.listener_security import ListenerSecurity
+from ottla.broker.authentication.login import LoginAnswer
+from ottla.broker.authentication.passwords import Passwords
+from ottla.broker.controller_access import asker_of
+from ottla.broker.controller_calls import ControllerCalls
+from ottla.broker.controllers.controller_apis import CONTROLLER_APIS, api_versions, spoken
+from ottla.broker.requests.call import Call, Outcome, Resumes
+from ottla.broker.requests.connection import Connection
+from ottla.broker.requests.reading import read_request
+from ottla.broker.requests.request_table import Work
+from ottla.errors import ConfigError, ErrorCode, ProtocolError
+from ottla.protocol.apis import APIS
+from ottla.protocol.conversation import decode_header
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest
+from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from ottla.protocol.sasl.scram_credential import MECHANISMS, ScramCredential, decoy
+from ottla.protocol.schema import Message
 
-TICKET = 0
-"""Whoever asks is told by the call, not by a number."""
-SEED = 1 << 31
+CHECKED = frozenset({"PLAIN", "GSSAPI"})
+"""Mechanisms whose users are listed in the settings, or known to a KDC."""
+RAW = 0
+"""The version of SaslHandshake after which SASL messages come without a header."""
+Incarnation = tuple[int, int]
+"""The node id and the epoch of a broker."""
 
 
-class Asking(NamedTuple):
-    """A request, in which version it came, and the settings of the node."""
+class NoPasswords(Passwords):
+    """The passwords of a controller: its settings list all users."""
 
-    request: Any
-    version: int
-    config: BrokerConfig
+    def __init__(self) -> None:
+        self._secret = os.urandom(32)
+        self._right = {}
 
+    def credential(self, mechanism: str, user: str) -> ScramCredential | None:
+        return None
 
-class Kind(NamedTuple):
-    """What one of those becomes that one broker decides as well."""
-
-    event: Callable[[Asking], Event]
-    response: Callable[[Asking, Any], Message]
-    """Of the reply."""
-    names: Callable[[Any], Sequence[Any]]
-    """What the request is about, each with a refusal of its own where all is refused."""
+    def any_of(self, user: str) -> tuple[str, ScramCredential]:
+        return MECHANISMS[1], decoy(MECHANISMS[1], self._secret, user)
 
 
-def is_decided(request: type[Message]) -> bool:
-    return request in ANSWERS or request in KINDS
+def ensure_listed(security: ListenerSecurity) -> None:
+    """Raise ConfigError if a listener enables a mechanism that a controller cannot check."""
+    if security.with_sasl and not CHECKED.issuperset(security.mechanisms):
+        raise ConfigError(
+            f"listener {security.name} of a controller takes {','.join(security.mechanisms)}: it can check PLAIN alone, whose users "
+            f"are listed in listener.name.{security.name.lower()}.plain.sasl.jaas.config, and GSSAPI, which is Kerberos; set "
+            f"listener.name.{security.name.lower()}.sasl.enabled.mechanisms=PLAIN, or use SSL with ssl.client.auth=required"
+        )
 
 
-def event_of(asking: Asking) -> ControllerEvent | Event:
-    """What the machine is told."""
-    kind = KINDS.get(type(asking.request))
-    if kind is not None:
-        return kind.event(asking)
-    return Asked(TICKET, allowed(asking.request), chance_for(asking.request))
+class Responder:
+    """Takes the response to one request: as the result of `take`, or later in the turn of the loop.
+
+    A response may come while the quorum's state machine is at work. The next request of the same connection must not
+    start in the middle of that, so late responses are queued.
+    """
+
+    def __init__(self, call: Call, due: deque[tuple[Call, Message]]) -> None:
+        self._call = call
+        self._due = due
+        self._is_returned = False
+        self._response: Message | None = None
+
+    def __call__(self, response: Message) -> None:
+        if self._is_returned:
+            self._due.append((self._call, response))
+        else:
+            self._response = response
+
+    def outcome(self) -> Message | Outcome:
+        """Return the response, or that it comes later."""
+        self._is_returned = True
+        return Outcome.LATER if self._response is None else self._response
 
 
-def response_of(asking: Asking, reply: Any) -> Message:
-    """What becomes of its reply, or of the KafkaError because of which there is none."""
-    if isinstance(reply, KafkaError):
-        return refusal_of(asking, Refusal(reply.code, reply.message or reply.name))
-    kind = KINDS.get(type(asking.request))
-    if kind is not None:
-        return kind.response(asking, reply)
-    if isinstance(asking.request, CreateTopicsRequest):
-        return CreateTopicsResponse(topics=[*reply.topics, *kept_out(asking.request)])
-    response: Message = reply
-    return response
+class ControllerRequests:
+    """The request table of the controller role."""
 
+    has_quotas = has_due = False
 
-def refusal_of(asking: Asking, refusal: Refusal) -> Message:
-    """The same for all that was asked."""
-    request = asking.request
-    match request:
-        case CreateTopicsRequest():
-            return CreateTopicsResponse(topics=[refused(each, refusal) for each in request.topics])
-        case CreatePartitionsRequest():
-            results = [CreatePartitionsTopicResult(each.name, refusal.code, str(refusal)) for each in request.topics]
-            return CreatePartitionsResponse(results=results)
-        case UpdateFeaturesRequest():
-            return features_response(asking, refusal)
-        case AlterUserScramCredentialsRequest():
-            names = [each.name for each in request.deletions] + [each.name for each in request.upsertions]
-            outcome = [
-                AlterUserScramCredentialsResult(name, refusal.code, str(refusal)) for name in dict.fromkeys(names)
-            ]
-            return AlterUserScramCredentialsResponse(results=outcome)
-        case DeleteTopicsRequest():
-            unwanted = unwanted_of(asking)
-            return DeleteTopicsResponse(
-                responses=[
-                    DeletableTopicResult(each.name, each.topic_id, refusal.code, str(refusal)) for each in unwanted
-                ]
-            )
-    kind = KINDS.get(type(request))
-    if kind is not None:
-        return kind.response(asking, [refusal] * len(kind.names(request)))
-    make: Callable[..., Message] = api_of(request).response
-    return make(error_code=refusal.code)
+    def __init__(
+        self,
+        calls: ControllerCalls,
+        authentication: Authentication,
+        slow_request_ms: int,
+        suspect: Callable[[Incarnation], None],
+        registered: Callable[[BrokerRegistrationRequest], None],
+    ) -> None:
+        """`suspect` is called if a broker has closed its connection; `registered` if its registration was rejected as a duplicate."""
+        self._calls = calls
+        self._authentication = authentication
+        self.slow_request_ms = slow_request_ms
+        self._suspect = suspect
+        self._duplicate = registered
+        self._brokers: dict[Hashable, Incarnation] = {}
+        """The brokers that sent a heartbeat, by their connections."""
+        self._due: deque[tuple[Call, Message]] = deque()
 
+    @property
+    def has_responses(self) -> bool:
+        """True if responses wait to be sent."""
+        return bool(self._due)
 
-# topics
+    def send_responses(self) -> None:
+        """Send what was decided in this turn; then handle the requests that waited behind those."""
+        for _ in range(len(self._due)):
+            call, response = self._due.popleft()
+            call.answer(response)
 
+    def count_use(self, call: Call, work: Work) -> Work:
+        return work
 
-def chance_for(request: Message) -> Chance:
-    """What is drawn for it."""
-    if isinstance(request, CreateTopicsRequest):
-        return Chance([new_topic_id() for _ in allowed(request).topics], random.randrange(SEED))
-    return Chance((), random.randrange(SEED)) if isinstance(request, CreatePartitionsRequest) else NO_CHANCE
+    def may_be_awaited(self, frame: memoryview) -> bool:
+        return False
 
+    def answer_directly(self, connection: Connection, frame: memoryview, now: float) -> bool:
+        return False
 
-def allowed(request: Any) -> Any:
-    """Without the topics that nobody may have."""
-    if not isinstance(request, CreateTopicsRequest):
-        return request
-    return replace(request, topics=[each for each in request.topics if each.name not in RESERVED])
+    def begin(self, resumes: Resumes, connection: Connection, frame: memoryview, now: float) -> tuple[Call, Work]:
+        header, position = decode_header(frame, CONTROLLER_APIS)
+        call = Call(resumes, connection, header, now, len(frame))
+        api, versions = APIS[header.api_key], spoken(header.api_key)
+        if header.api_version in versions:
+            request = read_request(api.request, header.api_version, frame, position)
+            return call, lambda: self._handle(call, request)
+        if header.api_key != ApiVersionsRequest.KEY:
+            raise ProtocolError(f"it asks for {api.name} v{header.api_version}, versions {versions} are spoken")
+        call.response_version = 0
+        return call, lambda: api_versions(known=False)
 
+    def disconnected(self, connection: Connection) -> None:
+        broker = self._brokers.pop(connection.channel_id, None)
+        if broker is not None:
+            self._suspect(broker)
 
-def kept_out(request: CreateTopicsRequest) -> list[Any]:
-    """A refusal for each topic that is left out."""
-    return [
-        refused(each, Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{each.name!r} is reserved for the brokers' own use"))
-        for each in request.topics
-        if each.name in RESERVED
-    ]
+    def _handle(self, call: Call, request: Any) -> Message | Outcome:
+        respond = Responder(call, self._due)
+        match request:
+            case SaslHandshakeRequest():
+                is_raw = call.version == RAW
+                return SaslHandshakeResponse(
+                    *self._authentication.shake_hands(call.connection, request.mechanism, raw=is_raw)
+                )
+            case SaslAuthenticateRequest():
+                self._authenticate(call.connection, request, respond)
+            case BrokerRegistrationRequest():
+                self._take(call, request, lambda response: self._register(request, response, respond))
+            case _:
+                if isinstance(request, BrokerHeartbeatRequest):
+                    self._brokers[call.connection.channel_id] = request.broker_id, request.broker_epoch
+                self._take(call, request, respond)
+        return respond.outcome()
 
+    def _take(self, call: Call, request: Any, respond: Callable[[Message], None]) -> None:
+        self._calls.take(asker_of(call.connection), request, call.version, respond)
 
-def unwanted_of(asking: Asking) -> Sequence[DeleteTopicState]:
-    """Early versions name topics and nothing else."""
-    if asking.version < 6:
-        return [DeleteTopicState(name) for name in asking.request.topic_names]
-    topics: Sequence[DeleteTopicState] = asking.request.topics
-    return topics
+    def _authenticate(
+        self, connection: Connection, request: SaslAuthenticateRequest, respond: Callable[[Message], None]
+    ) -> None:
+        def reply(step: LoginAnswer) -> None:
+            respond(SaslAuthenticateResponse(*step))
 
+        self._authentication.authenticate(connection, bytes(request.auth_bytes), reply)
 
-# configs
-
-
-def names_of(asking: Asking) -> list[str]:
-    """The settings that are named."""
-    return [config.name for resource in asking.request.resources for config in resource.configs]
-
-
-def configs_changed(asking: Asking) -> ConfigsChanged:
-    config = asking.config
-    return ConfigsChanged(
-        TICKET,
-        tuple(asking.request.resources),
-        config.changed_topic_defaults(),
-        asking.request.validate_only,
-        None,
-        dynamic_of(names_of(asking)),
-        config.group_bounds(),
-    )
-
-
-def configs_replaced(asking: Asking) -> ConfigsReplaced:
-    config = asking.config
-    return ConfigsReplaced(
-        TICKET,
-        tuple(asking.request.resources),
-        asking.request.validate_only,
-        None,
-        dynamic_of(names_of(asking)),
-        config.group_bounds(),
-    )
-
-
-# the rest
-
-
-def features_response(asking: Asking, answer: Refusal | Mapping[str, Refusal] | None) -> UpdateFeaturesResponse:
-    return results_of(asking.request.feature_updates, answer, asking.version)
-
-
-def features_requested(asking: Asking) -> FeaturesRequested:
-    request = asking.request
-    is_per_feature = asking.version <= PER_FEATURE_UNTIL
-    return FeaturesRequested(TICKET, request.feature_updates, request.validate_only, is_per_feature)
-
-
-def quotas_response(asking: Asking, refusals: Sequence[Refusal | None]) -> AlterClientQuotasResponse:
-    return AlterClientQuotasResponse(
-        entries=[
-            EntryData(refusal.code, str(refusal), entry.entity) if refusal else EntryData(0, None, entry.entity)
-            for entry, refusal in zip(asking.request.entries, refusals, strict=True)
-        ]
-    )
-
-
-def rules_wanted(asking: Asking) -> AclsRequested:
-    acls = [create_acls.rule(each) for each in asking.request.creations]
-    return AclsRequested(TICKET, acls, [uuid.uuid4() for _ in acls])
-
-
-KINDS: dict[type[Message], Kind] = {
-    AlterClientQuotasRequest: Kind(
-        lambda asking: ClientQuotasChanged(TICKET, asking.request.entries, asking.request.validate_only),
-        quotas_response,
-        lambda request: request.entries,
-    ),
-    alter_configs.AlterConfigsRequest: Kind(
-        configs_replaced,
-        lambda asking, reply: alter_configs.AlterConfigsResponse(
-            responses=answers(alter_configs.AlterConfigsResourceResponse, asking.request.resources, reply)
-        ),
-        lambda request: request.resources,
-    ),
-    AlterUserScramCredentialsRequest: Kind(
-        lambda asking: ScramCredentialsRequested(
-            TICKET, tuple(asking.request.deletions), tuple(asking.request.upsertions)
-        ),
-        lambda asking, reply: AlterUserScramCredentialsResponse(results=reply),
-        lambda request: (),
-    ),
-    CreateAclsRequest: Kind(
-        rules_wanted,
-        lambda asking, reply: CreateAclsResponse(results=[create_acls.result(each) for each in reply]),
-        lambda request: request.creations,
-    ),
-    DeleteAclsRequest: Kind(
-        lambda asking: AclsUnwanted(TICKET, [filter_of(each) for each in asking.request.filters]),
-        lambda asking, reply: DeleteAclsResponse(filter_results=[delete_acls.result(each) for each in reply]),
-        lambda request: request.filters,
-    ),
-    DeleteTopicsRequest: Kind(
-        lambda asking: TopicsUnwanted(TICKET, tuple(unwanted_of(asking))),
-        lambda asking, reply: DeleteTopicsResponse(responses=reply),
-        lambda request: (),
-    ),
-    incremental_alter_configs.IncrementalAlterConfigsRequest: Kind(
-        configs_changed,
-        lambda asking, reply: incremental_alter_configs.IncrementalAlterConfigsResponse(
-            responses=answers(incremental_alter_configs.AlterConfigsResourceResponse, asking.request.resources, reply)
-        ),
-        lambda request: request.resources,
-    ),
-    UpdateFeaturesRequest: Kind(
-        features_requested,
-        features_response,
-        lambda request: (),
-    ),
-}
+    def _register(self, request: BrokerRegistrationRequest, response: Any, respond: Callable[[Message], None]) -> None:
+        respond(response)
+        if response.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+            self._duplicate(request)

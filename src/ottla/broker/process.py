@@ -19,7 +19,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from ottla.broker.settings.config import BrokerConfig, read_config
@@ -219,20 +218,13 @@ def do(server: Any, order: dict[str, Any]) -> None:
 
 
 def keep_apart(server: Any, places: list[tuple[str, int]]) -> None:
-    """Have a broker, and the controller beside it, each in its loop, say nothing to who listens there."""
-    halves = [(server.call_soon, server.node.split)]
-    if hasattr(server, "controller"):
-        halves.append((server.controller.call_soon, server.controller.split))
+    """Have a node exchange nothing with the nodes that listen at these places; report when that is so."""
 
-    def go_on() -> None:
-        if not halves:
-            say({"apart": places})
-            return
-        call_soon, split = halves.pop()
-        call_soon(partial(split.keep_apart, places))
-        call_soon(go_on)
+    def work() -> None:
+        server.keep_apart(places)
+        say({"apart": places})
 
-    go_on()
+    server.call_soon(work)
 
 
 def meet(server: Any, others: set[int]) -> None:

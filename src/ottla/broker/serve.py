@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ottla.broker.metrics_page import MetricsPage
     from ottla.broker.requests.latencies import Latencies
     from ottla.broker.requests.request_counts import RequestCounts
+    from ottla.broker.server import Server
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, by the custom of shells."""
@@ -102,27 +103,14 @@ def serve(
                 each.close()
 
 
-def make_server(config: BrokerConfig) -> Serves:
-    """What the settings say that it is; of the other nothing is loaded. OttlaError where its directory does not let it start."""
-    try:
-        return made(config)
-    except KafkaError as error:
-        raise OttlaError(error.reason) from error  # the code is for clients
-
-
-def made(config: BrokerConfig) -> Serves:
-    """KafkaError where what is on the disk is out of service or cannot be read."""
-    if config.controls:
-        from ottla.broker.controller_server import ControllerServer
-
-        return ControllerServer(config)
-    if config.combines:
-        from ottla.broker.combined_server import CombinedServer
-
-        return CombinedServer(config)
+def make_server(config: BrokerConfig) -> Server:
+    """Make the node that the settings describe. OttlaError states why it cannot start."""
     from ottla.broker.server import Server
 
-    return Server(config)
+    try:
+        return Server(config)
+    except KafkaError as error:
+        raise OttlaError(error.reason) from error  # the code is for clients
 
 
 def page_at(config: BrokerConfig) -> tuple[MetricsPage | None, BrokerConfig]:
@@ -148,8 +136,7 @@ def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) ->
     from ottla.broker.requests.request_counts import RequestCounts
 
     counts, latencies = RequestCounts(), Latencies()
-    if not config.controls:
-        server.handler.measure(counts, latencies)
+    server.measure(counts, latencies)
     if page is not None:
         show_page(page, server, config, counts, latencies)
     return window_of(server, config, counts, latencies) if opens else None
@@ -171,7 +158,7 @@ def show_page(
 
     def figures() -> list[Figure | Histogram]:
         if config.controls:
-            return list(of_controller(server.driver.raft))
+            return list(of_controller(server.controller.driver.raft))
         listeners = Counter(each.listener for each in server.connections.by_channel.values())
         own = of_controller(server.controller.driver.raft) if config.combines else ()
         return [*of_broker(server.node, counts, latencies, listeners), *own]

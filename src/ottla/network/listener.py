@@ -8,6 +8,7 @@ import socket
 from typing import Any
 
 from ottla.cannot_listen import cannot_listen
+from ottla.network.memory_budget import UNLIMITED
 from ottla.network.resolver import plain
 
 log = logging.getLogger(__name__)
@@ -19,14 +20,38 @@ PAUSE = 0.1
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
+class ConnectionLimit:
+    """The number of accepted connections at a time, over all listeners that share this limit."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.count = 0
+        self.is_reached = False
+        """True while newcomers stay in the kernel's queue; the selector keeps it."""
+
+    @property
+    def room(self) -> int:
+        """How many more connections may be accepted."""
+        return max(self.most - self.count, 0)
+
+
 class Listener:
     """A bound port, on which connections are refused until `open`; the selector accepts them."""
 
-    def __init__(self, host: str, port: int, make_channel: Any = None, max_frame_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        make_channel: Any = None,
+        max_frame_bytes: int | None = None,
+        limit: ConnectionLimit | None = None,
+    ) -> None:
         """Bind the port. OSError states why it cannot be bound.
 
-        `make_channel` and `max_frame_bytes` are for the connections that come in, where they differ from others.
+        `make_channel` and `max_frame_bytes` are for accepted connections, where they differ from others. Without
+        `limit` the listener accepts as many connections as descriptors allow.
         """
+        self.limit = limit or ConnectionLimit(UNLIMITED)
         self.make_channel = make_channel
         self.max_frame_bytes = max_frame_bytes
         family, sockaddr = passive_address(host, port)

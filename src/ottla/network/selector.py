@@ -15,7 +15,7 @@ from ottla.errors import ProtocolError
 from ottla.model import Part
 from ottla.network.channel import READ_BYTES_PER_TURN, Channel, MakeChannel, accepted_channel, reason_of
 from ottla.network.frame_buffers import MOST_BYTES, FrameBuffers, untouched
-from ottla.network.listener import Listener
+from ottla.network.listener import ConnectionLimit, Listener
 from ottla.network.memory_budget import CAREFUL_BYTES, SMALL_BYTES, UNLIMITED, MemoryBudget
 from ottla.network.poller import BROKEN, ENDED, READ, WRITE, Poller, default_poller
 from ottla.network.resolver import Address, numeric, resolve
@@ -73,9 +73,7 @@ class Selector:
         self._scratch = memoryview(untouched(SCRATCH_BYTES))
         self._buffers = FrameBuffers(reused_frame_bytes)
         self._memory = memory or MemoryBudget()
-        self._max_accepted = max_accepted
-        self._accepted_count = 0
-        self._full = False
+        self._limit = ConnectionLimit(max_accepted)
         self._channels: dict[Hashable, Channel] = {}
         self._departed: dict[Hashable, Channel] = {}
         self._by_fd: dict[int, Channel | Listener] = {}
@@ -104,17 +102,25 @@ class Selector:
         return listener
 
     def bind(
-        self, host: str, port: int, make_channel: MakeChannel = Channel, max_frame_bytes: int | None = None
+        self,
+        host: str,
+        port: int,
+        make_channel: MakeChannel = Channel,
+        max_frame_bytes: int | None = None,
+        limit: ConnectionLimit | None = None,
     ) -> Listener:
-        """Reserve a port as `listen` does. Connections are refused until `open_listener`."""
-        listener = Listener(host, port, make_channel, max_frame_bytes)
+        """Reserve a port as `listen` does. Connections are refused until `open_listener`.
+
+        Connections count towards `limit`; without it, towards the limit that most listeners share.
+        """
+        listener = Listener(host, port, make_channel, max_frame_bytes, limit or self._limit)
         self._by_fd[listener.socket.fileno()] = listener
         return listener
 
     def open_listener(self, listener: Listener) -> None:
         """Accept connections on a port that was bound; OSError if another socket listens there already."""
         listener.open()
-        self._poller.register(listener.socket.fileno(), 0 if self._full else READ)
+        self._poller.register(listener.socket.fileno(), 0 if listener.limit.is_reached else READ)
 
     def connect(
         self,
@@ -204,14 +210,14 @@ class Selector:
             pass
 
     def allow(self, most: int) -> None:
-        """Let so many be connected at a time from now on; who is there already stays."""
-        self._max_accepted = most
-        self._look_whether_full()
+        """Change the limit that most listeners share. Connections beyond it stay open."""
+        self._limit.most = most
+        self._apply_limit(self._limit)
 
     @property
     def full(self) -> bool:
-        """Whether newcomers wait until somebody leaves."""
-        return self._full
+        """True if as many connections are accepted as the shared limit allows; newcomers wait."""
+        return self._limit.is_reached
 
     def mute(self, channel_id: Hashable) -> None:
         """Stop reading; frames that are already here are still handed out."""
@@ -431,15 +437,14 @@ class Selector:
             self._update(channel)
 
     def _accept(self, listener: Listener) -> None:
-        room = max(self._max_accepted - self._accepted_count, 0)
         now = self._clock.monotonic()
         try:
-            for sock, peer in listener.accept(now, room):
+            for sock, peer in listener.accept(now, listener.limit.room):
                 channel_id = next(self._ids)
                 channel = accepted_channel(listener, sock, (channel_id, self._max_frame_bytes, peer, self._buffers))
                 if channel is not None:
                     self._channels[channel_id] = channel
-                    self._accepted_count += 1
+                    listener.limit.count += 1
                     self._adopt(channel)
                     self.accepted.append(channel_id)
         except MemoryError:
@@ -447,16 +452,21 @@ class Selector:
         if listener.paused_until is not None:
             self._paused.add(listener)
             self._poller.modify(listener.socket.fileno(), 0)
-        self._look_whether_full()
+        self._apply_limit(listener.limit)
 
-    def _look_whether_full(self) -> None:
-        """Let newcomers in, or leave them in the kernel's queue while there are as many as may be."""
-        full = self._accepted_count >= self._max_accepted
-        if full != self._full:
-            self._full = full
+    def _apply_limit(self, limit: ConnectionLimit) -> None:
+        """Accept newcomers, or leave them in the kernel's queue while the limit is reached."""
+        is_reached = not limit.room
+        if is_reached != limit.is_reached:
+            limit.is_reached = is_reached
             for holder in self._by_fd.values():
-                if isinstance(holder, Listener) and holder.is_open and holder not in self._paused:
-                    self._poller.modify(holder.socket.fileno(), 0 if full else READ)
+                if (
+                    isinstance(holder, Listener)
+                    and holder.limit is limit
+                    and holder.is_open
+                    and holder not in self._paused
+                ):
+                    self._poller.modify(holder.socket.fileno(), 0 if is_reached else READ)
 
     def _start(self, channel: Channel, addresses: list[Address], reason: str) -> None:
         channel.addresses = addresses
@@ -504,7 +514,7 @@ class Selector:
         for listener in [x for x in self._paused if x.paused_until is not None and x.paused_until <= now]:
             listener.paused_until = None
             self._paused.discard(listener)
-            self._poller.modify(listener.socket.fileno(), 0 if self._full else READ)
+            self._poller.modify(listener.socket.fileno(), 0 if listener.limit.is_reached else READ)
         slowest = self._channels.get(self._memory.too_slow(now))
         if slowest is not None:
             reason = f"memory for requests is short, and {slowest.splitter.unfinished()}, too slowly"
@@ -559,5 +569,5 @@ class Selector:
             del self._channels[channel.channel_id]
             self._memory.release(channel.channel_id, channel.held_bytes)
             if channel.listener is not None:
-                self._accepted_count -= 1
-                self._look_whether_full()
+                channel.listener.limit.count -= 1
+                self._apply_limit(channel.listener.limit)

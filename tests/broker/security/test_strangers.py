@@ -81,7 +81,7 @@ def test_of_many_half_handshakes_the_log_tells_few_and_then_their_number(
             with socket.create_connection(address(secured, "SASL_SSL"), timeout=20) as sock:
                 ends.add(end_of(sock))
                 sock.sendall(said)
-        gate = broker._running._server._gate  # type: ignore[union-attr]
+        gate = broker._running._server.broker.gate  # type: ignore[union-attr]
         eventually(lambda: gate._bad_ends._count == 200)
         with secured.wire("SASL_SSL") as wire:
             assert log_in(wire).error_code == 0
@@ -113,7 +113,7 @@ def halves() -> list[tuple[str, bytes]]:
 
 
 def test_a_thousand_that_say_nothing_or_half_of_something_hold_up_nobody_and_little_memory(secured: Secured) -> None:
-    memory = secured.broker._running._server._memory  # type: ignore[union-attr]
+    memory = secured.broker._running._server._sockets.memory  # type: ignore[union-attr]
     crowd: list[socket.socket] = []
     with secured.wire("SASL_SSL") as known:
         assert log_in(known).error_code == 0

@@ -56,20 +56,37 @@ class Pace(NamedTuple):
 
 
 KAFKAS = Pace()
+Guard = Callable[[Callable[[], Any]], Any]
+"""Calls something, and stops the node if that fails: what the log has and what the machine has may differ then."""
+
+
+def unguarded(work: Callable[[], Any]) -> Any:
+    """Let failures be raised to the caller."""
+    return work()
 
 
 class ActiveController:
     """One node's term as the leader of the metadata's log."""
 
     def __init__(
-        self, log: QuorumLog, epoch: int, config: ControllerConfig, clock: Clock, timers: Timers, pace: Pace = KAFKAS
+        self,
+        log: QuorumLog,
+        epoch: int,
+        config: ControllerConfig,
+        clock: Clock,
+        timers: Timers,
+        pace: Pace = KAFKAS,
+        guard: Guard = unguarded,
     ) -> None:
-        """Read what there is, and give every broker a fresh session; CorruptRecordError where it cannot be read."""
+        """Read the metadata and give every broker a new session. CorruptRecordError if it cannot be read.
+
+        `guard` calls what is due at an alarm.
+        """
         self.epoch = epoch
         self._pace = pace
         self._log = log
         self._clock = clock
-        self._alarms = Alarms(timers, self._ring)
+        self._alarms = Alarms(timers, lambda name: guard(lambda: self._ring(name)))
         self._waiting: deque[tuple[int, Any, Answer]] = deque()
         self._committed = 0
         metadata, registered_at = metadata_of(log)

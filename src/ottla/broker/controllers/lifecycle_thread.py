@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from ottla.broker.controllers.node_errors import RegistrationLostError
 from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.broker.peers.peer_errors import PeerLost
 from ottla.clock import Clock
@@ -45,10 +46,6 @@ HEARTBEAT_VERSION = 2
 ANSWER_SECONDS = 4.5
 """Half of `broker.session.timeout.ms`: whoever is asked next still hears of the broker in time."""
 LOOK_SECONDS = 0.1
-
-
-class RegistrationLostError(OttlaError):
-    """The broker was unregistered while it ran, or another process has registered under its node id."""
 
 
 class Host(Protocol):

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from ottla.broker.controllers.unkept import unkept
+from ottla.broker.controllers.node_errors import explain_unwritable_metadata
 from ottla.broker.machines.observed_metadata import Prepared
 from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.broker.peers.peer_errors import PeerRefused
@@ -196,7 +196,7 @@ class MetadataFetcher:
         try:
             self._keep(outcome)
         except OttlaError as error:
-            self._fail(unkept("broker", error))
+            self._fail(explain_unwritable_metadata("broker", error))
             return
         except Exception:
             log.exception("fetched metadata could not be acted on; fetching continues after what was kept")

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ottla.broker.controllers.active_controller import ActiveController, Answer
+from ottla.broker.controllers.active_controller import ActiveController, Answer, Guard, unguarded
 from ottla.broker.controllers.controller_snapshots import ControllerSnapshots
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.machines.metadata_cut import cut_level
@@ -69,13 +69,18 @@ class RaftDriver:
         clock: Clock,
         chance: Callable[[], float],
         begin: Callable[[int], ActiveController] | None = None,
+        guard: Guard = unguarded,
     ) -> None:
-        """`chance` gives another number of [0, 1) each time; `begin` makes the active controller of an epoch in which this node leads."""
+        """`chance` returns another number of [0, 1) each time; `begin` makes the active controller of an epoch in which this node leads.
+
+        `guard` calls each step: after one that failed there is none.
+        """
         self.snapshots: ControllerSnapshots | None = None
         """Set by whoever makes it, whose loop is not to wait for them."""
         self.raft = raft
         self.term: ActiveController | None = None
         self._begin = begin
+        self._guard = guard
         self._log = log
         self._others = others
         self._clock = clock
@@ -83,7 +88,10 @@ class RaftDriver:
         self._told: set[str] = set()
 
     def step(self, event: Event) -> None:
-        """Tell the machine, and do what it wants."""
+        """Give an event to the state machine, and carry out the actions that it returns."""
+        self._guard(lambda: self._step(event))
+
+    def _step(self, event: Event) -> None:
         events = deque([event])
         while events:
             for wish in self.raft.step(events.popleft(), self._clock.monotonic(), self._chance()):
@@ -95,7 +103,10 @@ class RaftDriver:
             self.look()
 
     def decide(self, event: ControllerEvent | ClusterEvent, answer: Answer) -> None:
-        """Have the active controller decide, if that is this node."""
+        """Have the active controller decide, if this node is the one."""
+        self._guard(lambda: self._decide(event, answer))
+
+    def _decide(self, event: ControllerEvent | ClusterEvent, answer: Answer) -> None:
         if self.term is None:
             answer(KafkaError(ErrorCode.NOT_CONTROLLER, f"node {self.raft.me.id} is not the active controller"))
             return

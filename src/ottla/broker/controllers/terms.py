@@ -1,10 +1,10 @@
-"""How a controller's terms as the active one begin: by its settings, and in a cluster that is new by what it was formatted with."""
+"""How a term as the active controller begins: with the node's settings, and in a new cluster with what it was formatted with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ottla.broker.controllers.active_controller import ActiveController, Pace
+from ottla.broker.controllers.active_controller import ActiveController, Guard, Pace
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.machines.bootstrap_checkpoint import read_if_needed
 from ottla.broker.settings.config import BrokerConfig
@@ -16,11 +16,11 @@ from ottla.storage.directory.data_directory import DataDirectory
 
 
 def terms(
-    config: BrokerConfig, directory: DataDirectory, log: QuorumLog, clock: Clock, timers: Timers
+    config: BrokerConfig, directory: DataDirectory, log: QuorumLog, clock: Clock, timers: Timers, guard: Guard
 ) -> Callable[[int], ActiveController]:
-    """Makes the active controller of an epoch; ConfigError where what a new cluster begins with cannot be read."""
+    """Return what makes the active controller of an epoch. ConfigError if the bootstrap checkpoint cannot be read."""
     rules = rules_of(config, directory.cluster_id, read_if_needed(directory.path, has_begun=log.shape().holds_metadata))
-    return lambda epoch: ActiveController(log, epoch, rules, clock, timers, pace_of(config))
+    return lambda epoch: ActiveController(log, epoch, rules, clock, timers, pace_of(config), guard)
 
 
 def rules_of(config: BrokerConfig, cluster_id: str, bootstrap: Sequence[Message]) -> ControllerConfig:

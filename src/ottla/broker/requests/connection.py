@@ -17,6 +17,7 @@ from ottla.model import Part
 
 if TYPE_CHECKING:
     from ottla.broker.requests.call import Call
+    from ottla.broker.requests.request_table import Door
 
 
 ANONYMOUS = "User:ANONYMOUS"
@@ -36,6 +37,7 @@ class Connection:
         "by_token",
         "call",
         "channel_id",
+        "door",
         "last_active",
         "listener",
         "local",
@@ -47,6 +49,9 @@ class Connection:
         "software",
         "unlogged",
     )
+
+    door: Door
+    """How the listener treats it; set when it is accepted."""
 
     def __init__(
         self, channel_id: int, peer: tuple[str, int], local: tuple[str, int], now: float, listener: str = "PLAINTEXT"

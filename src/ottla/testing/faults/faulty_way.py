@@ -30,7 +30,8 @@ class FaultyWay:
     """The faults of one broker, and the calls that they hold."""
 
     def __init__(self, server: Server) -> None:
-        self._node, self._handler = server.node, server.handler
+        assert server.broker is not None
+        self._node, self._handler, self._plain_way = server.node, server.handler, server.broker.requests.plain_way
         self._faults: list[Fault] = []
         self._held: dict[Call, tuple[Fault, Work]] = {}
         self._lost: set[Call] = set()
@@ -55,12 +56,12 @@ class FaultyWay:
     def _stand_in_the_way(self) -> None:
         """On the instance, so that nothing is asked on the way of requests while there is no fault; the short way is shut."""
         vars(self._handler).update(handle=self.handle, carry_out=self.carry_out)
-        self._handler.plain_way.bar(barred=True)
+        self._plain_way.bar(barred=True)
 
     def _step_aside(self) -> None:
         for name in ("handle", "carry_out"):
             vars(self._handler).pop(name, None)
-        self._handler.plain_way.bar(barred=False)
+        self._plain_way.bar(barred=False)
 
     def handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
         """What `RequestHandler.handle` does, with the frame at hand."""
