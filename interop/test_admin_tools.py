@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.kafka_tools import Tools, dump
+from interop.kafka_tools import Said, Tools, dump
 from ottla import Admin, Broker, NewTopic, Producer
 from ottla.client.admin import TopicPartitionReplica
 from rivals import apache_kafka as rival
@@ -235,13 +235,27 @@ def test_the_features_of_a_release_are_tried_and_changed_as_far_as_they_are_supp
 ) -> None:
     at = ("--bootstrap-server", ottla_broker, "upgrade", "--release-version", "4.3")
     tried, changed = tools.run("FeatureCommand", *at, "--dry-run"), tools.run("FeatureCommand", *at)
-    for feature in ("group.version", "kraft.version", "metadata.version", "transaction.version"):
+    for feature in ("group.version", "kraft.version", "metadata.version", "share.version", "transaction.version"):
         assert re.search(rf"^{re.escape(feature)} can be upgraded to \d+\.$", tried.text, re.MULTILINE), tried.text
         assert re.search(rf"^{re.escape(feature)} was upgraded to \d+\.$", changed.text, re.MULTILINE), changed.text
-    for feature in ("share.version", "streams.version"):
-        assert f"Can not upgrade {feature} to 1. {feature}=1: this broker knows no such feature" in tried.text
-        assert f"Could not upgrade {feature} to 1. {feature}=1: this broker knows no such feature" in changed.text
-    assert tried.status == changed.status == 1
+    assert tried.status == changed.status == 0
+
+
+@pytest.mark.parametrize("feature", ["share.version", "streams.version"])
+def test_a_feature_that_is_not_supported_is_not_described_and_can_only_be_off(
+    tools: Tools, ottla_broker: str, feature: str
+) -> None:
+    def run(*words: str) -> Said:
+        return tools.run("FeatureCommand", "--bootstrap-server", ottla_broker, *words)
+
+    refused = run("upgrade", "--feature", f"{feature}=1")
+    assert refused.status == 1
+    assert f"Could not upgrade {feature} to 1. {feature}=1: this broker knows no such feature" in refused.text
+    for words in (("downgrade", "--feature", f"{feature}=0"), ("disable", "--feature", feature)):
+        assert run(*words).status == 0
+    described = run("describe")
+    assert described.status == 0
+    assert feature not in described.text
 
 
 def test_the_cluster_tells_its_id_and_its_brokers(both: Both, tools: Tools, ottla_broker: str) -> None:

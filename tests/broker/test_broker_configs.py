@@ -202,8 +202,10 @@ def test_a_config_of_kafkas_that_does_nothing_here_is_set_and_described_and_come
         assert told(wire, BROKER, "1", name) == [(name, "1", 5)]
 
 
-@pytest.mark.parametrize("broker_id", ["1", ""])
-@pytest.mark.parametrize("name", ["my.plugin.url", "listener.name.plaintext.my.plugin.url"])
+@pytest.mark.parametrize(
+    ("broker_id", "name"),
+    [("1", "my.plugin.url"), ("", "my.plugin.url"), ("1", "listener.name.plaintext.my.plugin.url")],
+)
 def test_a_name_that_is_no_broker_config_is_kept_and_its_value_is_not_shown(
     tmp_path: Path, broker_id: str, name: str
 ) -> None:

@@ -103,6 +103,21 @@ def test_a_supported_feature_that_cannot_change_keeps_all_others_from_it_also_wh
     assert "group.version=2" in str(answer)
 
 
+@pytest.mark.parametrize("is_per_feature", [True, False])
+def test_features_that_are_not_here_stay_off_when_the_cluster_goes_to_a_release(is_per_feature: bool) -> None:
+    release = (level(METADATA_VERSION, 30), level("share.version", 1), level("streams.version", 1))
+    decision = decide(PRESENT, FeaturesRequested(1, release, is_per_feature=is_per_feature))
+    assert decision.records == (FeatureLevelRecord(METADATA_VERSION, 30),)
+    assert [reply.message for reply in decision.replies] == [None]
+
+
+def test_features_that_are_not_here_can_be_switched_off() -> None:
+    off = (level("share.version", 0, SAFE), level("streams.version", 0, UNSAFE))
+    assert wish(*off) == ((), "")
+    assert wish(*off, present={**PRESENT, "share.version": 1}) == ((FeatureLevelRecord("share.version", 0),), "")
+    assert wish(level("share.version", 1)) == ((), f"share.version=1: {UNKNOWN}")
+
+
 def test_what_is_so_already_is_not_written_again() -> None:
     assert wish(level(METADATA_VERSION, 29), level(TRANSACTION_VERSION, 1, SAFE), level(KRAFT_VERSION, 1)) == ((), "")
 

@@ -42,6 +42,8 @@ SUPPORTED: Mapping[str, Levels] = {
 """What this broker can run, with Kafka 4.3's levels. A feature that is named here is claimed: add it with what it means."""
 OF_A_BROKER: Mapping[str, Levels] = {**SUPPORTED, ELR_VERSION: Levels(0, 1)}
 """The levels that a broker supports in a cluster with controllers."""
+NOT_HERE: Mapping[str, Levels] = {"share.version": Levels(0, 0), "streams.version": Levels(0, 0)}
+"""Features of Kafka 4.3 without which a cluster runs: share groups and groups of Kafka Streams. They can only be off here."""
 ALONE: Mapping[str, int] = {ELR_VERSION: 1}
 """Further levels that are fixed for a broker that is its own controller: without other replicas none can be eligible."""
 NEEDS: Mapping[str, int] = {ELR_VERSION: 23}
@@ -82,12 +84,20 @@ def decide(
 
     The reply is None, the Refusal of all, or a mapping of the features that are refused by themselves. Only features that are not supported at
     all are refused so, and only if the response can say it.
+
+    `kafka-features upgrade --release-version` names every feature of a release with its metadata.version. Of these, the features that are
+    not here stay off, as in a directory that is formatted with `--release-version`.
     """
     records: dict[str, Message] = {}
     alone: dict[str, Refusal] = {}
+    is_release = any(each.feature == METADATA_VERSION for each in event.updates)
     after = {**features, **{each.feature: each.max_version_level for each in event.updates}}
     try:
         for update in event.updates:
+            if update.feature in NOT_HERE and (is_release or update.max_version_level == 0):
+                if features.get(update.feature, 0) != 0:
+                    records[update.feature] = FeatureLevelRecord(update.feature, 0)
+                continue
             if event.is_per_feature and update.feature not in possible:
                 fault = level_fault(update.feature, update.max_version_level, possible)
                 text = f"{update.feature}={update.max_version_level}: {fault}"
