@@ -19,7 +19,6 @@ from ottla.kafka_id import text_of
 from ottla.model import TopicPartition
 from ottla.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 from ottla.storage.directory.data_directory import DataDirectory
-from ottla.storage.log.log_damage import known_damages
 from ottla.storage.log_config import LogConfig
 from tests.broker.test_hosting import EPOCHS, HERE, ME, OTHER, THERE, THIRD, TOPIC, House
 from tests.storage.batches import append
@@ -70,7 +69,7 @@ def test_where_others_are_in_sync_it_is_not_led_and_followed_once_another_leads(
 def test_where_nobody_else_is_in_sync_it_is_led_and_kept(house: House) -> None:
     house.topic(ME, OTHER)
     assert (house.led(), places(house)) == ([0], [])
-    assert len(list(known_damages(house.found().log))) == 1
+    assert len(list(house.found().log.known_damages())) == 1
 
 
 def test_who_leads_alone_hands_over_when_somebody_is_in_sync(house: House) -> None:

@@ -15,7 +15,6 @@ from ottla.coordination.replication.fetched import Append
 from ottla.records.batch import iter_headers
 from ottla.storage.batches.damage import Damage
 from ottla.storage.log import Log
-from ottla.storage.log.log_damage import known_damages
 from tests.broker.test_damage_told import magic, record
 from tests.broker.test_followed_partition import (
     House,
@@ -119,7 +118,7 @@ def test_a_damaged_copy_is_cut_where_the_damage_begins_and_copied_anew(
         again.fetcher.remove(followed.place)
         read_all(followed.log)
         followed = again.follow(wire)
-    assert [each.offset for each in known_damages(followed.log)] == [begins]
+    assert [each.offset for each in followed.log.known_damages()] == [begins]
     again.until(lambda: followed.log.high_watermark == RECORDS)
     assert files(copied) == leaders_files(leader)
     told = [each.getMessage() for each in caplog.records if "is cut at" in each.getMessage()]
@@ -127,7 +126,7 @@ def test_a_damaged_copy_is_cut_where_the_damage_begins_and_copied_anew(
     assert told[0].startswith(
         f"t-0 is cut at offset {begins}, where it ended at {RECORDS}, and copied from there on from broker 1"
     )
-    assert not list(known_damages(followed.log))
+    assert not list(followed.log.known_damages())
 
 
 def test_nothing_is_cut_while_the_copy_is_counted_on(copied: Path, leader: Broker, wire: Wire, again: House) -> None:
@@ -135,7 +134,7 @@ def test_nothing_is_cut_while_the_copy_is_counted_on(copied: Path, leader: Broke
     followed = again.follow(wire, in_sync=True)
     write(leader, b"more")
     again.until(lambda: followed.log.end_offset == RECORDS + 1)
-    assert len(list(known_damages(followed.log))) == 1
+    assert len(list(followed.log.known_damages())) == 1
     followed.in_sync = False
     followed.next_fetch()
     followed.in_sync = True
@@ -143,7 +142,7 @@ def test_nothing_is_cut_while_the_copy_is_counted_on(copied: Path, leader: Broke
     assert followed.log.end_offset == RECORDS + 1
     assert followed.see(in_sync=False)
     again.fetcher.add(followed)
-    again.until(lambda: not list(known_damages(followed.log)) and followed.log.end_offset == RECORDS + 1)
+    again.until(lambda: not list(followed.log.known_damages()) and followed.log.end_offset == RECORDS + 1)
     assert files(copied) == leaders_files(leader)
 
 
@@ -168,7 +167,7 @@ def test_nothing_is_cut_for_what_came_damaged(copied: Path, wire: Wire, again: H
     again.fetcher.remove(followed.place)
     followed.next_fetch()
     followed.take(Append(memoryview(with_a_bit_flipped((copied / f"{0:020d}.log").read_bytes())), RECORDS, 0))
-    assert (followed.log.end_offset, len(list(known_damages(followed.log)))) == (RECORDS, 1)
+    assert (followed.log.end_offset, len(list(followed.log.known_damages()))) == (RECORDS, 1)
 
 
 def test_what_the_leader_has_deleted_is_not_missed(copied: Path, leader: Broker, wire: Wire, again: House) -> None:
@@ -199,7 +198,7 @@ def test_a_copy_begins_anew_where_its_leader_begins_in_what_is_damaged(
     in_loop(leader, delete_up_to)
     followed = again.follow(wire)
     again.until(lambda: (followed.log.start_offset, followed.log.high_watermark) == (begins + 1, RECORDS))
-    assert not list(known_damages(followed.log))
+    assert not list(followed.log.known_damages())
 
 
 def test_others_are_asked_once_until_there_is_somebody_new_among_them() -> None:
@@ -215,7 +214,7 @@ def test_others_are_asked_once_until_there_is_somebody_new_among_them() -> None:
 def test_what_one_leader_has_not_another_may_have(copied: Path, wire: Wire, again: House) -> None:
     lose_the_middle(copied)
     followed, healing = again.follow(wire), Healing()
-    (hole,) = known_damages(followed.log)
+    (hole,) = followed.log.known_damages()
     healing.despair(hole, OTHER)
     assert (healing.damage(followed.log, OTHER), healing.damage(followed.log, 3)) == (None, hole)
 

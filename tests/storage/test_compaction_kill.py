@@ -19,7 +19,7 @@ from ottla.storage.cleaning.log_cleaning import extents_of, plan_of, steps, tran
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.segments.reader_lock import READER_LOCK
+from ottla.storage.segments.segment_list import READER_LOCK
 from tests.storage.batches import NOW, everything, open_log
 from tests.storage.compacting import COMPACT, SEED, compact, kept, put, roll
 from tests.storage.compactor import CONFIG, TABLE, key_of

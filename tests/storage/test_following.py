@@ -11,7 +11,6 @@ from ottla.errors import CorruptRecordError
 from ottla.model import Buffer
 from ottla.records.batch import iter_headers, stamp
 from ottla.storage.log import Log
-from ottla.storage.log.log_damage import known_damages
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_snapshot import encode_snapshot
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
@@ -196,4 +195,4 @@ def test_what_more_is_at_the_end_of_a_copy_after_a_clean_stop_is_cut_and_forgott
     with log.segments[0].path.open("ab") as file:
         file.write(b"\x9c" * 20)
     again = open_log(log.directory, clean=True, committed=0, recovery_point=1)
-    assert (again.end_offset, list(known_damages(again))) == (1, [])
+    assert (again.end_offset, list(again.known_damages())) == (1, [])

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ottla.storage.batches.damage import DamagedLogError
-from ottla.storage.log.log_damage import find_damage, known_damages
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_state import AbortedTransaction
 from tests.storage.batches import NOW, append, bases_from, open_log
@@ -48,11 +47,11 @@ def test_what_only_a_crc_tells_of_is_known_once_somebody_has_met_it(tmp_path: Pa
     again = open_log(tmp_path, INDEXED, clean=True, recovery_point=5)
     if read_before:
         assert bases_from(again, 0) == [0, 1, 2, 3, 4], "headers tell nothing of it"
-    damage = find_damage(again, 1)
+    damage = again.find_damage(1)
     assert damage is not None
     assert (damage.offset, damage.next_offset) == (2, 3)
-    assert find_damage(again, 0) == damage
-    assert list(known_damages(again)) == [damage]
+    assert again.find_damage(0) == damage
+    assert list(again.known_damages()) == [damage]
     assert (bases_from(again, 0), bases_from(again, 3)) == ([0, 1], [3, 4])
     with pytest.raises(DamagedLogError, match="seek to offset 3 to go on without it"):
         again.read(2, 1000)

@@ -39,9 +39,8 @@ from ottla.records.columns import Columns, decode
 from ottla.records.control import ControlType
 from ottla.records.end_marker import decode_end_marker
 from ottla.storage.log import Log
-from ottla.storage.log.log_damage import out_of_service
 from ottla.storage.producers.producer_entry import Origin
-from ottla.storage.segments.reader_lock import READER_LOCK
+from ottla.storage.segments.segment_list import READER_LOCK
 
 logger = logging.getLogger(__name__)
 M = TypeVar("M", bound=Machine[Any, Any])
@@ -259,7 +258,7 @@ class Runtime(Generic[M]):
             for record in self._stored(offset):
                 machine.replay(record)
         except CorruptRecordError as error:
-            raise out_of_service(self.log, offset, error) from error
+            raise self.log.out_of_service(offset, error) from error
         return machine
 
     def _replay(self, machine: M, key: bytes | None, value: bytes | None) -> None:

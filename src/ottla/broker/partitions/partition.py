@@ -12,7 +12,6 @@ from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import Damage, OfflineError, OutOfServiceError
 from ottla.storage.log import Log
-from ottla.storage.log.log_damage import find_damage
 
 if TYPE_CHECKING:
     from ottla.broker.fetching.fetch_session import FetchedPartition
@@ -112,7 +111,7 @@ class Partition:
         for damage in self._damages:
             if damage.offset <= offset < damage.next_offset:
                 return damage
-        found = find_damage(self.log, offset)
+        found = self.log.find_damage(offset)
         if found is not None:
             self._damages.append(found)
         return found

@@ -16,7 +16,6 @@ from collections.abc import Collection
 
 from ottla.storage.batches.damage import Damage
 from ottla.storage.log import Log
-from ottla.storage.log.log_damage import known_damages
 
 RELIEF_SECONDS = 5.0
 """So long readers are told to ask again, for another leader, before they are told of the damage."""
@@ -38,7 +37,7 @@ class Healing:
 
     def damage(self, log: Log, leader: int) -> Damage | None:
         """The first that is known, and not known to be in that leader's log as well."""
-        return next((each for each in known_damages(log) if (each.offset, leader) not in self._hopeless), None)
+        return next((each for each in log.known_damages() if (each.offset, leader) not in self._hopeless), None)
 
     def ask(self, damage: Damage, others: Collection[int], now: float) -> bool:
         """Whether these, who are in sync, are to go on without it: once, until there is somebody new among them."""

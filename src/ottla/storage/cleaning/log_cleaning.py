@@ -11,7 +11,6 @@ from ottla.storage.cleaning.cleaner import Cleaner, Transactions
 from ottla.storage.cleaning.cleaning_plan import CleaningPlan, Extent, plan
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log import Log
-from ottla.storage.log.log_damage import unsure_end
 from ottla.storage.producers.producer_state import first_unsure
 
 
@@ -52,7 +51,7 @@ def transactions_of(log: Log, upper_bound: int) -> Transactions:
     aborted = log.aborted(0, log.bases[0], upper_bound)
     unsure = first_unsure(aborted)
     if unsure is not None:
-        raise DamagedLogError(unsure_end(log, unsure))
+        raise DamagedLogError(log.unsure_end(unsure))
     return Transactions(aborted, log.producers.last_records())
 
 

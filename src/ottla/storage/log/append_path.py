@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ottla.errors import ErrorCode, IllegalStateError, KafkaError
 from ottla.model import INT32_MAX, Buffer
 from ottla.records import raw
-from ottla.records.batch import PREFIX_BYTES
+from ottla.records.batch import PREFIX_BYTES, BatchHeader
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.indexes.index_set import IndexSavepoint
 from ottla.storage.indexes.time_index import NO_TIMESTAMP
@@ -32,9 +32,6 @@ from ottla.storage.recovery.transaction_check import ensure_true
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_end import UNREAD
 from ottla.storage.validation.incoming import Incoming, checked
-
-if TYPE_CHECKING:
-    from ottla.storage.log import Log
 
 LOG = logging.getLogger(__name__)
 PLACE_CHECK_MS = 100
@@ -78,9 +75,28 @@ class LogEnd:
         self.seen_ms = -PLACE_CHECK_MS
         """The time of the last check that the active segment's file is in its directory."""
 
+    # The methods that an append needs of the rest of the log. `Log` implements them.
+
+    @property
+    def in_place(self) -> bool:
+        """True if the file that is written to is still the one in the directory."""
+        return True
+
+    def begin_segment(self, now_ms: int, base_offset: int = 0) -> None:
+        """Close the active segment and create the next one."""
+
+    def restore_producers(self, now_ms: int) -> None:
+        """Rebuild the producer state from the log."""
+
+    def record_transaction_end(self, header: BatchHeader) -> None:
+        """Record that the marker with this header ends a transaction."""
+
+    def lower_high_watermark(self, end_offset: int) -> None:
+        """Lower the high watermark to the end of a truncated log."""
+
 
 def append_batches(
-    log: Log, data: Buffer, leader_epoch: int, now_ms: int, origin: Origin, transaction_version: int
+    log: LogEnd, data: Buffer, leader_epoch: int, now_ms: int, origin: Origin, transaction_version: int
 ) -> Appended:
     """Append as `Log.append` documents."""
     if log.closed:
@@ -120,7 +136,7 @@ def append_batches(
     return raw.five(Appended, base_offset, last_offset, time_ms, log.start_offset, False)
 
 
-def check_place(log: Log, now_ms: int) -> None:
+def check_place(log: LogEnd, now_ms: int) -> None:
     """Raise KafkaError if the directory was removed or replaced: no reader would ever find what is written to the open file."""
     if not 0 <= now_ms - log.seen_ms < PLACE_CHECK_MS:
         if not log.in_place:
@@ -131,13 +147,13 @@ def check_place(log: Log, now_ms: int) -> None:
         log.seen_ms = now_ms
 
 
-def position_of_repeated(log: Log, batch: RememberedBatch) -> Appended:
+def position_of_repeated(log: LogEnd, batch: RememberedBatch) -> Appended:
     """Return the position of the first copy of a batch that was sent again."""
     time_ms = batch.timestamp if log.config.timestamp_type else NO_TIMESTAMP
     return Appended(batch.first_offset, batch.last_offset, time_ms, log.start_offset, repeated=True)
 
 
-def segment_for(log: Log, size: int, latest: int, first_offset: int, last_offset: int, now_ms: int) -> Segment:
+def segment_for(log: LogEnd, size: int, latest: int, first_offset: int, last_offset: int, now_ms: int) -> Segment:
     """Return the active segment; create the next one if batches of that size, time and offsets do not fit into it."""
     segments = log.segments
     segment = segments[len(segments) - 1]
@@ -150,7 +166,7 @@ def segment_for(log: Log, size: int, latest: int, first_offset: int, last_offset
     return segment
 
 
-def prepare_segment(log: Log, segment: Segment, incoming: Incoming, now_ms: int) -> IndexSavepoint:
+def prepare_segment(log: LogEnd, segment: Segment, incoming: Incoming, now_ms: int) -> IndexSavepoint:
     """Read everything that the append will change, so that nothing is left to fail once bytes are written.
 
     Return the state of the segment, to which a failed append is rolled back.
@@ -180,7 +196,7 @@ def account(segment: Segment, incoming: Incoming) -> None:
     segment.changed = True
 
 
-def update_producers(log: Log, segment: Segment, incoming: Incoming, now_ms: int) -> None:
+def update_producers(log: LogEnd, segment: Segment, incoming: Incoming, now_ms: int) -> None:
     """Update the producer state, and the segment's aborted transactions, for appended batches."""
     markers = incoming.markers
     for number, header in enumerate(incoming.headers()):
@@ -194,7 +210,7 @@ def update_producers(log: Log, segment: Segment, incoming: Incoming, now_ms: int
                 segment.changed = True
 
 
-def roll_back_append(log: Log, segment: Segment, before: IndexSavepoint, now_ms: int) -> None:
+def roll_back_append(log: LogEnd, segment: Segment, before: IndexSavepoint, now_ms: int) -> None:
     """Restore the state before a failed append; its bytes are truncated, or overwritten by the next append."""
     segment.roll_back(before)
     log.epochs.truncate_from(log.end_offset)

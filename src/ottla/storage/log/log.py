@@ -25,7 +25,7 @@ leader or the follower moves it, never back and never beyond the end; only a tru
 committed, not when the marker is written: until then the marker may be truncated, and the transaction may end differently. So
 transactions that ended at or above the high watermark hold back `read_committed` as open ones do.
 
-What a crash may lose, and the order of flushing, is in `durability`; damage in `log_damage`; a start in `recovery.log_loader`.
+What a crash may lose, and the order of flushing, is in `durability`; a start in `recovery.log_loader`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ import errno
 import logging
 import os
 import uuid
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -44,7 +45,16 @@ from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, Kafka
 from ottla.model import INT64_MAX, Buffer, FileSlice, OffsetAndTimestamp
 from ottla.records.batch import BatchHeader, iter_headers, verify
 from ottla.records.end_marker import EndMarker, decode_end_marker
-from ottla.storage.batches.damage import Damage, DamagedLogError, folder_in_place
+from ottla.storage.batches.damage import (
+    Damage,
+    DamagedLogError,
+    OutOfServiceError,
+    UnsureEnd,
+    folder_in_place,
+    remedy,
+    survey,
+)
+from ottla.storage.batches.sound_walk import Bounds
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.indexes.index_set import IndexSavepoint
@@ -58,7 +68,6 @@ from ottla.storage.log.append_path import (
     segment_for,
 )
 from ottla.storage.log.durability import Durability
-from ottla.storage.log.log_damage import fallen_short, note_gap, note_missing, outlook, unsure_end
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import NONE, Origin
 from ottla.storage.producers.producer_snapshot import snapshot_offsets, snapshot_path
@@ -75,16 +84,18 @@ from ottla.storage.recovery.producer_recovery import (
 )
 from ottla.storage.recovery.transaction_check import aborted_transactions, ensure_true
 from ottla.storage.segments.beginning import lost_beginning, note_deleted
+from ottla.storage.segments.gaps import unsound_behind
 from ottla.storage.segments.log_folder import find_segments, remove_folder
-from ottla.storage.segments.reader_lock import READER_LOCK
 from ottla.storage.segments.retention import deletable
 from ottla.storage.segments.segment import Segment
-from ottla.storage.segments.segment_list import SegmentList
-from ottla.storage.segments.succession import note_nothing
+from ottla.storage.segments.segment_list import READER_LOCK, SegmentList
+from ottla.storage.segments.succession import compare, note, note_nothing, row_of
 
 LOG = logging.getLogger(__name__)
 EARLIEST_TIMESTAMP = -0x8000_0000_0000_0000
 """Earlier than any record; markers do not say how old a segment is."""
+FULL_SURVEY_BYTES = 64 * 1024 * 1024
+"""A segment up to this size is surveyed from its start, a larger one from the index entry before the offset."""
 REFETCH_HINT = "nothing of it was kept, and it is fetched again"
 
 
@@ -170,7 +181,7 @@ class Log(LogEnd):
         active = log.segments[-1]
         active.trust_from(log.end_offset)
         log.start_offset = min(max(log._find_start(noted_start), start_offset or 0), log.end_offset)
-        log.fallen_short = fallen_short(log, committed or 0)
+        log.fallen_short = log._find_lost_end(committed or 0)
         log._resume_high_watermark(committed)
         log.size_bytes = log._list.size_bytes
         log.release()
@@ -185,14 +196,14 @@ class Log(LogEnd):
         if not found:
             self._create_segment(start_offset)
         if len(found) > 1:
-            note_missing(self._list, found, outlook(self))
+            self._add_missing_segments(found)
 
     def _find_start(self, noted: int | None) -> int:
         """Return the start of the log: the first segment's base offset, or an offset before it if files are gone."""
         self.lost = lost_beginning(self.directory, noted, self.bases[0])
         if self.lost is None:
             return self.bases[0]
-        LOG.error("%s; %s", self.lost, outlook(self))
+        LOG.error("%s; %s", self.lost, self._damage_consequence())
         return self.lost.offset
 
     def _resume(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
@@ -494,7 +505,7 @@ class Log(LogEnd):
             return piece, aborted
         before = self._read_committed(offset, max_bytes, min_one, unsure.first_offset)
         if before[0] is None:
-            raise DamagedLogError(unsure_end(self, unsure))
+            raise DamagedLogError(self.unsure_end(unsure))
         return before
 
     def _slice(self, offset: int, max_bytes: int, min_one: bool, up_to: int) -> tuple[FileSlice, int] | None:
@@ -548,7 +559,7 @@ class Log(LogEnd):
         ended, self.end_offset = self.end_offset, max(self.end_offset, base_offset)
         self._snapshots.write(self.end_offset, self.producers)
         self._create_segment(self.end_offset)
-        note_gap(self.segments[-2], ended)
+        self._note_gap(self.segments[-2], ended)
         self.active_since_ms = now_ms
 
     def _create_segment(self, base_offset: int) -> None:
@@ -577,9 +588,7 @@ class Log(LogEnd):
             if deleted:
                 note_deleted(self.directory, self.bases[count])
             for segment in deleted:
-                segment.path.unlink(
-                    missing_ok=True
-                )  # if that fails the segment stays in the log, and it is tried again
+                segment.path.unlink(missing_ok=True)  # if that fails the segment stays in the log, for another attempt
                 self._remove_first()
                 segment.delete()
                 snapshot_path(self.directory, segment.base_offset).unlink(missing_ok=True)
@@ -676,9 +685,7 @@ class Log(LogEnd):
 
     def _drop_segments_after(self, offset: int) -> None:
         """Delete the segments with a base offset above `offset`, the last first, so that the rest is a prefix at any time."""
-        is_dropped = (
-            self.producers_in_doubt
-        )  # by a truncation that failed halfway, which the directory may not have on the disk
+        is_dropped = self.producers_in_doubt  # after a truncation that failed halfway, which may not be on the disk
         while self.segments and self.segments[-1].base_offset > offset:
             segment = self.segments[-1]
             segment.retire()
@@ -734,9 +741,7 @@ class Log(LogEnd):
         """Rebuild the producer state from the log; snapshots of a later end are deleted."""
         self._snapshots.go_back(self.end_offset)
         if self._durability.entries_changed:
-            sync_path(
-                self.directory
-            )  # a dropped segment must not come back after batches that are appended from now on
+            sync_path(self.directory)  # a dropped segment must not return after batches that are appended from now on
         found = recover_producers(self.directory, self.segments, self.end_offset, now_ms)
         self.producers, self._snapshots.latest = found.state, found.latest
         self.producers_in_doubt = False
@@ -749,3 +754,87 @@ class Log(LogEnd):
     def keeping_producers(self) -> Callable[[], None] | None:
         """Return a function that writes a producer snapshot, callable in any thread; None if a restart would gain nothing."""
         return self._snapshots.keeping(self.end_offset, self.recovery_point, self.producers)
+
+    # --- Damage --------------------------------------------------------------------------------------------------
+
+    def known_damages(self) -> Iterator[Damage]:
+        """Yield the damages that are known, in the order of their offsets, without searching for others."""
+        if self.lost is not None and self.start_offset < self.bases[0]:
+            yield self.lost
+        for segment in self.segments:
+            for damage in tuple(segment.ranges.damages):
+                if damage.offset >= self.start_offset or damage.next_offset > self.start_offset:
+                    yield damage
+
+    def find_damage(self, offset: int) -> Damage | None:
+        """Check every CRC from `offset` on. Return the first damage, which is known from then on; None if there is none."""
+        first = max(bisect_right(self.bases, offset) - 1, 0)
+        for number, segment in enumerate(self.segments[first:]):
+            bounds = Bounds(min(segment.next_base, self.end_offset), segment.epochs())
+            start = 0 if segment.size <= FULL_SURVEY_BYTES or number else segment.entry_before(offset)[1]
+            for found in survey(segment.file, segment.path, segment.size, segment.base_offset, bounds, start):
+                if isinstance(found, Damage) and (found.next_offset > offset or not found.size_bytes):
+                    segment.ranges.add_checksum_damage(found)
+                    return found
+            for missing in segment.ranges.missing:
+                if missing.next_offset > offset:
+                    return missing
+        return None
+
+    def unsure_end(self, unsure: AbortedTransaction) -> UnsureEnd:
+        """Return the damage in which a transaction may have ended."""
+        segment = self.segments[max(bisect_right(self.bases, unsure.last_offset) - 1, 0)]
+        damage = segment.ranges.damage_at(unsure.last_offset)
+        position, size = (damage.position, damage.size_bytes) if damage is not None else (0, 0)
+        return UnsureEnd(
+            segment.path,
+            position,
+            size,
+            unsure.first_offset,
+            unsure.last_offset + 1,
+            "the log is damaged",
+            unsure.producer_id,
+        )
+
+    def out_of_service(self, offset: int, error: Exception) -> OutOfServiceError:
+        """Return the error for a log that must be read as a whole, and cannot be read from `offset` on because of `error`."""
+        return OutOfServiceError(f"{self.find_damage(offset) or error}; {remedy(self.directory)}")
+
+    def _add_missing_segments(self, found: Mapping[int, os.stat_result]) -> None:
+        """Compare the segments that were found with `segment-succession`: add the missing ones as damages."""
+        missing, unnoted = compare(self.directory, found)
+        self._list.unnoted = deque(each for each in self.segments if each.base_offset in set(unnoted))
+        for each in missing:
+            segment = self.segments[bisect_left(self.bases, each.base_offset)]
+            unsound = unsound_behind(segment.path, segment.size, each)
+            if unsound is None:
+                self._list.unnoted.append(segment)
+                continue
+            damage = segment.ranges.add_missing(unsound)
+            segment.transactions.doubt()
+            LOG.error("%s; %s", damage, self._damage_consequence())
+
+    def _note_gap(self, segment: Segment, ended: int) -> None:
+        """Note, if the next segment starts later than `ended`, where this one ended.
+
+        Either its end is lost, which later starts report until the damage is repaired, or the leader has compacted the offsets
+        between away, which is no damage.
+        """
+        due = segment.ranges.expected_next_base(segment.size, segment.next_base)
+        if min(due, ended) < segment.next_base:
+            note(segment.directory, [row_of(segment.path, due)])
+
+    def _find_lost_end(self, committed: int) -> Damage | None:
+        """Return what is missing at the end of a log that was just opened: what was truncated, is torn, or was committed once."""
+        end = self.end_offset if self.torn_at is None else self.torn_at
+        if self.recovery is None and end >= committed and self.torn_at is None:
+            return None
+        last = self.segments[-1]
+        reason = f"a crash has taken what it had from offset {end} on"
+        return Damage(last.path, last.size, 0, end, max(end + 1, committed), reason)
+
+    def _damage_consequence(self) -> str:
+        """Return, for a log line, what damage in the log leads to and how it is repaired."""
+        if self.replicated:
+            return "the copy is made whole from another broker's, if one has all of it"
+        return f"readers who come there get an error; {remedy(self.directory)}"

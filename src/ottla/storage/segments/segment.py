@@ -293,7 +293,9 @@ class Segment(SegmentEnd):
     def load_indexes(self) -> IndexSet:
         """Return the indexes, read from their files, or rebuilt from the batches if a file is missing or damaged."""
         indexes = self.indexes
-        if not indexes.is_loaded() and (self._index_rebuild_failed or not indexes.load(self.size)):
+        if indexes.is_loaded():
+            return indexes
+        if self._index_rebuild_failed or not indexes.load(self.size):
             self.rebuild_indexes()
         return indexes
 
@@ -343,21 +345,23 @@ class Segment(SegmentEnd):
 
     def entry_before(self, offset: int) -> tuple[int, int]:
         """Return the base offset and position of a batch at or before the one with `offset`, by the index; the segment's start if there is no entry."""
-        entry = self._verified_entry(lambda offsets: offsets.before(offset))
+        entry = self._verified_entry(OffsetIndex.before, offset)
         return (self.base_offset, 0) if entry is None else entry
 
     def offset_above(self, position: int) -> int | None:
         """Return an offset above all batches before a position; None if the index has none."""
-        entry = self._verified_entry(lambda offsets: offsets.at_or_behind(position))
+        entry = self._verified_entry(OffsetIndex.at_or_behind, position)
         return None if entry is None else entry[0]
 
-    def _verified_entry(self, find: Callable[[OffsetIndex], tuple[int, int] | None]) -> tuple[int, int] | None:
-        """Return the base offset and position of the batch of an index entry.
+    def _verified_entry(
+        self, find: Callable[[OffsetIndex, int], tuple[int, int] | None], value: int
+    ) -> tuple[int, int] | None:
+        """Return the base offset and position of the batch of the index entry that a search for `value` finds.
 
         If the batch at that position has another offset, the index is rebuilt and searched again.
         """
         for _ in range(2):
-            entry = find(self.load_indexes().offsets)
+            entry = find(self.load_indexes().offsets, value)
             if entry is None:
                 return None
             base_offset, last_offset = self.offsets_at(entry[1])
@@ -463,7 +467,7 @@ class Segment(SegmentEnd):
         """Return whole batches between two batch boundaries; empty if `max_bytes` is too small for the first, unless `min_one`."""
         limit = position + max_bytes
         if limit < stop:
-            entry = self._verified_entry(lambda offsets: offsets.up_to(limit))
+            entry = self._verified_entry(OffsetIndex.up_to, limit)
             stop = entry[1] if entry is not None else 0
             if stop <= position:
                 stop = find_end(self.file, position, limit, min_one=min_one)

@@ -10,12 +10,19 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 from ottla.model import INT64_MAX, FileSlice, OffsetAndTimestamp
 from ottla.storage.files.storage_error import storage_error
-from ottla.storage.segments.reader_lock import READER_LOCK
 from ottla.storage.segments.retention import SegmentAge
 from ottla.storage.segments.segment import Segment
+
+READER_LOCK = Lock()
+"""Held by readers in other threads than the log's.
+
+It prevents compaction from replacing segments while a reader is between finding a segment and opening its file. There is one lock
+for all logs, because both are rare and short.
+"""
 
 
 class SegmentList:
