@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.model import TopicPartition
-from ottla.storage.directory.homes import Homes
+from ottla.storage.directory.data_directories import Homes
 
 ONE: Any = "one"
 OTHER: Any = "other"

@@ -19,8 +19,8 @@ from ottla.records.crc32c import crc32c
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
 from ottla.storage.validation import incoming as compiled
-from ottla.storage.validation.batch_check import check_format, check_settings
 from ottla.storage.validation.incoming import Incoming
+from ottla.storage.validation.record_check import check_format, check_settings
 from tests.plain import is_compiled, plain
 from tests.storage.batches import GZIP, NOW, batch
 from tests.storage.producing import produced

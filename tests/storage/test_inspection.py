@@ -16,8 +16,8 @@ from ottla.records.crc32c import crc32c
 from ottla.storage.batches.walk import Batch, Gap, walk
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.inspection import Fault, dump, find
+from ottla.storage.inspection.directory_check import quick_faults
 from ottla.storage.inspection.partition_check import PartitionCheck
-from ottla.storage.inspection.quick_check import quick_faults
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_snapshot import ENTRY, HEAD
 from ottla.storage.state_log.snapshot import SnapshotId, write_state

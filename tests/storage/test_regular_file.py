@@ -9,8 +9,7 @@ import pytest
 
 from ottla.storage.files.durable import replace_file
 from ottla.storage.files.open_file import OpenFile
-from ottla.storage.files.regular_file import NoFileError, open_regular
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import NoFileError, open_regular, read_whole
 from ottla.storage.producers.producer_snapshot import snapshot_path, write_snapshot
 from tests.storage.no_files import in_the_place_of
 

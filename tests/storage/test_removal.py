@@ -11,7 +11,7 @@ import pytest
 
 from ottla import Broker
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from ottla.storage.files.removal import remove_tree
+from ottla.storage.files.durable import remove_tree
 from tests.broker.wire import Wire, values
 
 DELETION = DeleteTopicsRequest([DeleteTopicState("t")], timeout_ms=60_000)

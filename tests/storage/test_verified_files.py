@@ -18,7 +18,7 @@ from ottla.records.batch import BatchHeader, iter_headers
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, encode_end_marker
 from ottla.storage.files.checkpoint import write_rows
-from ottla.storage.indexes.aborting_segments import FILE_NAME, note_aborting, read_aborting
+from ottla.storage.indexes.transaction_index import FILE_NAME, note_aborting, read_aborting
 from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY
 from ottla.storage.inspection.partition_check import PartitionCheck
 from ottla.storage.inspection.state_files import ABORTED

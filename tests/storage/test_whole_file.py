@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import read_whole
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"version: 0\n" * 9_000])

@@ -30,8 +30,8 @@ from ottla.clock import SystemClock
 from ottla.config import unknown
 from ottla.errors import ConfigError, IllegalStateError, OttlaError
 from ottla.free_ports import HeldPorts
+from ottla.storage.directory.data_directory import UnusableError
 from ottla.storage.directory.privacy import make_private
-from ottla.storage.directory.unusable import UnusableError
 
 MOST_BROKERS = 20
 HAND_OVER_SECONDS = 10.0

@@ -28,9 +28,8 @@ from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCh
 from ottla.storage.directory.whole_state import ensure_alone
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
 from ottla.storage.files.durable import sync_path
-from ottla.storage.files.kind import kind_of
 from ottla.storage.files.open_file import OpenFile, write_all
-from ottla.storage.files.regular_file import open_regular
+from ottla.storage.files.regular_file import kind_of, open_regular
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery.epoch_check import Led, led_by, steady

@@ -27,9 +27,8 @@ from ottla.records.batch import CONTROL, HEADER_BYTES, iter_headers, parse_heade
 from ottla.records.builder import BatchBuilder
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.files.durable import sync_path
-from ottla.storage.files.regular_file import open_regular
+from ottla.storage.files.regular_file import open_regular, read_whole
 from ottla.storage.files.storage_error import storage_error
-from ottla.storage.files.whole_file import read_whole
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.state_log import quorum_state, snapshot

@@ -15,7 +15,7 @@ from pathlib import Path
 from ottla.coordination.cluster.records import decode_record, encode_record
 from ottla.errors import ConfigError, CorruptRecordError
 from ottla.protocol.schema import Message
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import read_whole
 from ottla.storage.state_log.snapshot import state_in, write_snapshot
 from ottla.storage.state_log.voter import Quorum
 

@@ -30,8 +30,7 @@ from ottla.protocol.schema import Message
 from ottla.records.batch import BatchHeader, iter_headers
 from ottla.records.columns import decode
 from ottla.storage.files.durable import sync_path
-from ottla.storage.files.regular_file import open_regular
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import open_regular, read_whole
 from ottla.storage.log import Log
 from ottla.storage.state_log.snapshot import (
     EMPTY,

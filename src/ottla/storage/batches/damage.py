@@ -28,7 +28,7 @@ from msgspec import Struct
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT64_MAX, HasFileno
 from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, checked_walk
-from ottla.storage.files.kind import kind_of
+from ottla.storage.files.regular_file import kind_of
 
 
 class Damage(Struct, frozen=True):

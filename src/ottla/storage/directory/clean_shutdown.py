@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import read_whole
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 NO_EPOCH = -1

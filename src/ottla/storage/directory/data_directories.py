@@ -10,20 +10,27 @@ shutdown. The log of the metadata is in the main one. A directory that is offlin
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ottla.model import TopicPartition
+
+if TYPE_CHECKING:
+    from ottla.storage.directory.data_directory import DataDirectory
+
+
 import logging
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from uuid import UUID
 
 from ottla.errors import ConfigError, KafkaError
 from ottla.kafka_id import LAST_RESERVED
-from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OfflineError, OutOfServiceError
 from ottla.storage.directory.clean_shutdown import NO_EPOCH
-from ottla.storage.directory.data_directory import DataDirectory
-from ottla.storage.directory.homes import Homes
+from ottla.storage.directory.data_directory import DataDirectory, UnusableError
 from ottla.storage.directory.meta_properties import MetaProperties
-from ottla.storage.directory.unusable import UnusableError
 from ottla.storage.files.storage_error import is_fatal, storage_error
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -421,3 +428,31 @@ def open_other(path: str, opened: dict[str, DataDirectory], offline: dict[str, s
         f"log.dirs: {path} has the directory.id of {twin.path}, as a copy of it has: take one of the two out, or move the "
         "meta.properties of the copy away if its partitions are not needed"
     )
+
+
+class Homes:
+    """Of a partition more than one, as long as nobody has decided which counts."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[DataDirectory] = Counter()
+        """How many partitions each directory has."""
+        self._homes: dict[TopicPartition, tuple[DataDirectory, ...]] = {}
+
+    def of(self, partition: TopicPartition) -> Sequence[DataDirectory]:
+        """Empty where the partition is nowhere yet."""
+        return self._homes.get(partition, ())
+
+    def add(self, partition: TopicPartition, home: DataDirectory) -> None:
+        """It is there as well."""
+        self.put(partition, *self.of(partition), home)
+
+    def put(self, partition: TopicPartition, *homes: DataDirectory) -> None:
+        """It is there and nowhere else; nowhere at all without any."""
+        self.counts.subtract(self._homes.pop(partition, ()))
+        if homes:
+            self._homes[partition] = homes
+            self.counts.update(homes)
+
+    def inside(self, directory: DataDirectory) -> list[TopicPartition]:
+        """The partitions that have a copy there, in no order."""
+        return [partition for partition, homes in self._homes.items() if directory in homes]

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from ottla.errors import ErrorCode, KafkaError, OttlaError
-from ottla.kafka_id import id_of
+from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
+from ottla.kafka_id import id_of, text_of
 from ottla.model import INT64_MAX, TopicPartition
-from ottla.storage.batches.damage import OutOfServiceError, remedy
+from ottla.storage.batches.damage import OutOfServiceError, folder_in_place, remedy
 from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN, NO_EPOCH, clean_shutdown_text, epoch_in
 from ottla.storage.directory.deletions import Deletions
 from ottla.storage.directory.directory_lock import DirectoryLock
@@ -26,19 +26,17 @@ from ottla.storage.directory.high_watermarks import HighWatermarks
 from ottla.storage.directory.lost_directories import LostDirectories, identity_of
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import WITHOUT, OffsetCheckpoints
-from ottla.storage.directory.owner import says_whose
 from ottla.storage.directory.privacy import make_private
-from ottla.storage.directory.room import ensure_room, want
-from ottla.storage.directory.unusable import UnusableError
 from ottla.storage.directory.whole_state import ensure_whole
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
-from ottla.storage.files.durable import can_sync_file_system, replace_file, sync_file_system, sync_path
-from ottla.storage.files.removal import remove_tree
+from ottla.storage.files.durable import can_sync_file_system, remove_tree, replace_file, sync_file_system, sync_path
+from ottla.storage.files.regular_file import kind_of
 from ottla.storage.files.storage_error import is_fatal, storage_error
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.log_folder import (
     DELETED_NAME,
+    METADATA_FILE,
     are_one,
     bytes_from,
     has_segments,
@@ -49,6 +47,10 @@ from ottla.storage.segments.log_folder import (
 )
 
 LOG = logging.getLogger(__name__)
+PARTITION_BLOCKS = 6
+"""Disk blocks that a partition takes with its first record: directory, log, two indexes, topic id, checkpoint."""
+SPARE_BLOCKS = 16
+"""Disk blocks that stay free for deletions: for the metadata log and checkpoints."""
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 ONE_BY_ONE = 8
 """Logs that are forced to the disk each by itself at a shutdown; more go with the whole file system, in one go."""
@@ -499,3 +501,57 @@ class DataDirectory:
         except OSError as error:
             # The next start writes it: a full disk must not keep the log from being read.
             LOG.error("%s", storage_error(f"cannot keep the topic id in {folder}", error))
+
+
+def says_whose(folder: Path, topic_id: uuid.UUID) -> bool:
+    """Whether the folder says whose it is; OutOfServiceError where it is not this topic's."""
+    try:
+        found = read_topic_id(folder)
+    except IsADirectoryError as error:
+        raise folder_in_place(folder / METADATA_FILE) from error
+    except OSError as error:
+        raise storage_error(f"no topic id for {folder}", error) from error
+    except ValueError as error:
+        raise OutOfServiceError(f"{error}; {remedy(folder)}") from error
+    if found is not None and found != topic_id:
+        raise OutOfServiceError(
+            f"{folder} belongs to topic id {text_of(found)}, not {text_of(topic_id)}: move that folder away, or if "
+            f"its {METADATA_FILE} is damaged, {remedy(folder)}"
+        )
+    return found is not None
+
+
+def ensure_room(path: Path, folders: int) -> None:
+    """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
+    if (why := want(path, folders)) is not None:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {path} takes no new partitions: it {why}")
+
+
+def want(path: Path, folders: int) -> str | None:
+    """What is wrong with a disk that has no room for so many new folders, and what helps; KafkaError where it cannot be looked at."""
+    try:
+        disk = os.statvfs(path)
+    except OSError as error:
+        raise storage_error(f"cannot look at the disk of {path}", error) from error
+    blocks = disk.f_bavail if os.geteuid() else disk.f_bfree
+    if disk.f_flag & os.ST_RDONLY:
+        return "is read-only"
+    if blocks < SPARE_BLOCKS + folders * PARTITION_BLOCKS:
+        return "is full: make room, and try again"
+    if disk.f_files > 0 and disk.f_ffree < folders:
+        return "has no inodes left: delete files, and try again"
+    return None
+
+
+class UnusableError(ConfigError):
+    """The system does not let us use a directory."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        self.reason, remedy = str(error.strerror), "choose another or mend its permissions"
+        if isinstance(error, FileExistsError):
+            self.reason = "it is a file"
+        elif isinstance(error, IsADirectoryError):
+            kind = kind_of(Path(error.filename))
+            self.reason = f"{error.filename} is {kind}, where a file belongs"
+            remedy = f"move that {kind.removeprefix('a ')} away or choose another directory"
+        super().__init__(f"data directory {path} cannot be used: {self.reason}; {remedy}")

@@ -14,8 +14,7 @@ from pathlib import Path
 from threading import Lock
 
 from ottla.model import TopicPartition
-from ottla.storage.files.durable import sync_path
-from ottla.storage.files.removal import remove_tree
+from ottla.storage.files.durable import remove_tree, sync_path
 from ottla.storage.segments.log_folder import is_of, rename_deleted, set_aside
 
 LOG = logging.getLogger(__name__)

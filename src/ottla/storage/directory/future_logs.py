@@ -14,8 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ottla.model import TopicPartition
-from ottla.storage.files.durable import sync_path
-from ottla.storage.files.removal import remove_tree
+from ottla.storage.files.durable import remove_tree, sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig

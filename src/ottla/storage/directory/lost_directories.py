@@ -18,7 +18,7 @@ from ottla.kafka_id import ID_TEXT, LAST_RESERVED, id_of, text_of
 from ottla.storage.directory.meta_properties import FILE_NAME as META
 from ottla.storage.directory.meta_properties import MetaProperties, random_id
 from ottla.storage.files.durable import replace_file
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import read_whole
 
 LOG = logging.getLogger(__name__)
 FILE_NAME = "lost-directories"

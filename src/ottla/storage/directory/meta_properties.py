@@ -15,7 +15,7 @@ from ottla.errors import ConfigError
 from ottla.kafka_id import id_of, text_of
 from ottla.storage.directory.privacy import make_private
 from ottla.storage.files.durable import replace_file
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import read_whole
 from ottla.storage.segments.log_folder import partition_of
 
 FILE_NAME = "meta.properties"

@@ -13,8 +13,8 @@ from threading import Lock
 
 from ottla.model import TopicPartition
 from ottla.storage.files.checkpoint import read_offsets, text_of, write_offsets
+from ottla.storage.files.regular_file import read_whole
 from ottla.storage.files.storage_error import storage_error
-from ottla.storage.files.whole_file import read_whole
 from ottla.storage.log import Log
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"

@@ -19,7 +19,7 @@ from pathlib import Path
 from ottla.errors import ConfigError, CorruptRecordError
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import Damage, remedy
-from ottla.storage.files.kind import kind_of
+from ottla.storage.files.regular_file import kind_of
 from ottla.storage.segments.log_folder import holds_state
 from ottla.storage.state_log.check import START_OVER, damage_in, fetch_anew, others_vote
 from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ottla.model import TopicPartition
 from ottla.storage.files.durable import replace_file
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import read_whole
 
 VERSION = "0"
 MOST = 1 << 62

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 import sys
 from pathlib import Path
 
 from ottla.storage.files.regular_file import open_regular
 
+LOG = logging.getLogger(__name__)
 SYNCFS_TELLS_SINCE = (5, 8)
 """The Linux from which on `syncfs` tells of bytes that did not reach the disk."""
 
@@ -62,3 +65,18 @@ def sync_file_system(fd: int) -> None:
     if libc.syncfs(fd):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove what can be removed; the rest is told, and is there for whoever tries again. Nothing where nothing is."""
+    place = Path(os.path.realpath(folder))
+    shutil.rmtree(place, ignore_errors=True)
+    try:
+        if place.exists():
+            shutil.rmtree(place)  # which now says why
+        if folder.is_symlink():
+            folder.unlink()
+    except FileNotFoundError:
+        pass  # Another has removed it meanwhile.
+    except OSError as error:
+        LOG.error("%s is not needed any more and stays: cannot remove %s: %s", folder, error.filename, error.strerror)

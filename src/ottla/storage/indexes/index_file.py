@@ -15,10 +15,8 @@ from array import array
 from pathlib import Path
 from threading import Lock
 
-from ottla.storage.files.kind import kind_of
 from ottla.storage.files.open_file import write_all
-from ottla.storage.files.regular_file import open_regular
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import kind_of, open_regular, read_whole
 
 LOG = logging.getLogger(__name__)
 WORD_BYTES = 4

@@ -9,6 +9,7 @@ segment's `.index` has gone, which each segment has: who took that one took othe
 
 from __future__ import annotations
 
+import logging
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
@@ -16,14 +17,16 @@ from pathlib import Path
 from struct import Struct
 
 from ottla.errors import CorruptRecordError
+from ottla.storage.files.checkpoint import read_numbers, write_rows
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.open_file import write_all
-from ottla.storage.files.regular_file import open_regular
-from ottla.storage.files.whole_file import read_whole
-from ottla.storage.indexes.aborting_segments import note_aborting, read_aborting
+from ottla.storage.files.regular_file import open_regular, read_whole
 from ottla.storage.indexes.index_file import SAVING
 from ottla.storage.producers.producer_state import AbortedTransaction
 
+LOG = logging.getLogger(__name__)
+FILE_NAME = "aborting-segments"
+"""Lists the segments with aborted transactions, next to the log."""
 ROW = Struct(">hqqqq")
 """Version, producer id, first offset, last offset, last stable offset."""
 LAST = Struct(">18xq")
@@ -255,3 +258,30 @@ def check_rows(rows: bytearray, path: Path, base_offset: int) -> None:
                 f"{path} is damaged: version {version}, a transaction from offset {first} to {last} after {before}"
             )
         before = last
+
+
+def read_aborting(directory: Path) -> set[int]:
+    """The base offsets that are noted; none where there is no file, as of a log that another broker began, all where it is damaged."""
+    return read_noted(directory)[0]
+
+
+def read_noted(directory: Path) -> tuple[set[int], bool]:
+    """The same, and whether the file can be read."""
+    try:
+        return {base_offset for (base_offset,) in read_numbers(directory / FILE_NAME, 1)}, True
+    except FileNotFoundError:
+        return set(), True
+    except (OSError, ValueError) as error:
+        LOG.warning("%s is damaged: every segment is asked for aborted transactions: %s", directory / FILE_NAME, error)
+        return {int(path.stem) for path in directory.glob("*.log") if path.stem.isdigit()}, False
+
+
+def note_aborting(directory: Path, base_offset: int, *, aborts: bool, sync: bool) -> None:
+    """Note whether a segment has any; those whose segments are gone are left out from now on."""
+    noted, whole = read_noted(directory)
+    if whole and (base_offset in noted) == aborts:
+        return
+    wanted = {each for each in noted if (directory / f"{each:020d}.log").exists()} - {base_offset}
+    write_rows(
+        directory / FILE_NAME, ([each] for each in sorted(wanted | ({base_offset} if aborts else set()))), sync=sync
+    )

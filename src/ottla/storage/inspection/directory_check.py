@@ -14,8 +14,9 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
-from ottla.errors import ConfigError
+from ottla.errors import ConfigError, CorruptRecordError
 from ottla.model import INT64_MAX, TopicPartition
+from ottla.storage.batches.scan import scan
 from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN
 from ottla.storage.directory.data_directory import CLEANER_OFFSETS
 from ottla.storage.directory.directory_lock import FILE_NAME as LOCK_NAME
@@ -23,11 +24,18 @@ from ottla.storage.directory.meta_properties import FILE_NAME as META
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, START_OFFSETS, OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets
+from ottla.storage.files.open_file import OpenFile
 from ottla.storage.files.regular_file import open_regular
 from ottla.storage.inspection.fault import Fault, Note
-from ottla.storage.inspection.partition_check import PartitionCheck, Progress
-from ottla.storage.inspection.quick_check import quick_faults
-from ottla.storage.inspection.state_files import named_files, reader_of
+from ottla.storage.inspection.partition_check import (
+    PartitionCheck,
+    Progress,
+    faults_of_kind,
+    hole_faults,
+    segment_names,
+    snapshot_faults,
+)
+from ottla.storage.inspection.state_files import named_files, reader_of, state_files, with_remedy
 from ottla.storage.segments.log_folder import LOG_NAME, partition_of, stored_bytes
 
 T = TypeVar("T")
@@ -41,6 +49,8 @@ TWIN = (
 )
 LOST = "{} was on the disk up to offset {} and ends at {}: records are lost"
 HIDDEN = "{} is to begin at offset {} and ends at {}: all its records are hidden. If nobody deleted them, move this file away while no broker runs"
+HEADER_BLOCK = 4096
+"""Bytes that the quick check reads for each header; the records of large batches are skipped."""
 FLOCK = "hhxxxxqqi4x"
 """Linux's `struct flock`: type, whence, start, length, process."""
 
@@ -236,3 +246,45 @@ def is_live(directory: Path) -> bool:
         return bool(struct.unpack(FLOCK, answer)[0] != fcntl.F_UNLCK)
     finally:
         os.close(fd)
+
+
+def quick_faults(folder: Path, *, settled: bool) -> Iterator[Fault]:
+    """Of a partition: how each segment begins, every header of the last, whether one is known to be gone or cut, and whether the
+    files beside them can be read.
+
+    Unless it is `settled` what ends the last segment may be torn: it is being written, or a start will cut it off.
+    """
+    yield from faults_of_kind(folder)
+    yield from snapshot_faults(folder)
+    names = segment_names(folder)
+    for name in names[:-1]:
+        yield from faults_of(folder / name, first_only=True, settled=True)
+    for name in names[-1:]:
+        yield from faults_of(folder / name, first_only=False, settled=settled)
+    yield from hole_faults(folder)
+    for path in state_files(folder):
+        reader = reader_of(path)
+        assert reader is not None
+        try:
+            reader(path)
+        except (ValueError, UnicodeDecodeError) as error:
+            yield Fault(path, with_remedy(path, str(error)))
+
+
+def faults_of(path: Path, *, first_only: bool, settled: bool) -> Iterator[Fault]:
+    """The first fault that headers of a segment show, if there is one."""
+    file = OpenFile(path, read=True)
+    end_offset, end = int(path.name[:20]), os.fstat(file.fileno()).st_size
+    reached = 0
+    try:
+        for position, header in scan(file, 0, end, block_bytes=HEADER_BLOCK):
+            if header.base_offset < end_offset:
+                reason = f"the batch begins at offset {header.base_offset}, and {end_offset} was due"
+                yield Fault(path, reason, position, header.base_offset)
+                return
+            end_offset, reached = header.base_offset + header.last_offset_delta + 1, position + header.size_bytes
+            if first_only:
+                return
+    except CorruptRecordError as error:
+        if settled:
+            yield Fault(path, str(error), reached, end_offset)

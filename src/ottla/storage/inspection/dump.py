@@ -14,7 +14,7 @@ from ottla.records.compression import Codec
 from ottla.records.control import control_type
 from ottla.storage.batches.walk import Batch, Gap, walk
 from ottla.storage.files.open_file import OpenFile
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import read_whole
 from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY, entries
 from ottla.storage.inspection.state_files import reader_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from struct import Struct
 
 from ottla.model import INT64_MAX
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import read_whole
 from ottla.storage.indexes.time_index import NO_TIMESTAMP
 from ottla.storage.inspection.fault import Fault
 

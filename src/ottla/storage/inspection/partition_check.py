@@ -14,12 +14,11 @@ from ottla.model import INT32_MAX, INT64_MAX
 from ottla.records.batch import BatchHeader
 from ottla.records.columns import decode
 from ottla.storage.batches.walk import Batch, Gap, walk
-from ottla.storage.files.kind import kind_of
 from ottla.storage.files.open_file import OpenFile
+from ottla.storage.files.regular_file import kind_of, read_whole
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.index_check import Layout, check_offset_index, check_time_index
 from ottla.storage.inspection.replay import Replay
-from ottla.storage.inspection.snapshot_check import snapshot_faults
 from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
 from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
@@ -27,9 +26,11 @@ from ottla.storage.recovery.lost_offsets import read_lost
 from ottla.storage.segments.beginning import lost_beginning
 from ottla.storage.segments.gaps import holes, missing_offsets
 from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, misplaced, read_topic_id
+from ottla.storage.state_log.snapshot import state_in
 
 Progress = Callable[[int], None]
 """Is told how many bytes more have been read."""
+SNAPSHOT_REMEDY = "the one before it is read in its place, if there is one, and more of the log"
 INDEX_CHECKS = {".index": check_offset_index, ".timeindex": check_time_index}
 
 
@@ -286,3 +287,14 @@ def whole(file: OpenFile, *, growing: bool) -> Iterator[Batch | Gap]:
         else:
             return
         end = now
+
+
+def snapshot_faults(folder: Path) -> Iterator[Fault]:
+    """Those that are not whole; one that is being written, under another name, is left alone."""
+    for path in sorted(folder.glob("*.checkpoint")):
+        try:
+            state_in(read_whole(path), path.name)
+        except FileNotFoundError:
+            pass  # A node has deleted it meanwhile.
+        except CorruptRecordError as error:
+            yield Fault(path, f"{error}; {SNAPSHOT_REMEDY}")

@@ -17,7 +17,7 @@ from ottla.errors import CorruptRecordError
 from ottla.records.batch import BatchHeader
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.batches.walk import Batch
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import read_whole
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, EPOCHS_REMEDY, read_aborted, read_snapshot
 from ottla.storage.producers.producer_entry import NONE, ProducerEntry

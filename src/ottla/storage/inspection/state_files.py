@@ -10,8 +10,8 @@ from typing import Any
 from ottla.kafka_id import id_of
 from ottla.records.crc32c import crc32c
 from ottla.storage.files.checkpoint import read_numbers, read_rows
-from ottla.storage.files.whole_file import read_whole
-from ottla.storage.indexes.aborting_segments import FILE_NAME as ABORTING
+from ottla.storage.files.regular_file import read_whole
+from ottla.storage.indexes.transaction_index import FILE_NAME as ABORTING
 from ottla.storage.producers.producer_snapshot import CHECKED_FROM, ENTRY, HEAD, VERSION
 
 PRODUCER_FIELDS = (

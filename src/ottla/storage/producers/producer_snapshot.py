@@ -19,8 +19,7 @@ from struct import Struct
 from ottla.errors import CorruptRecordError
 from ottla.records.crc32c import crc32c
 from ottla.storage.files.open_file import write_all
-from ottla.storage.files.regular_file import open_regular
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import open_regular, read_whole
 from ottla.storage.producers.producer_entry import NONE, ProducerEntry, RememberedBatch
 
 LOG = logging.getLogger(__name__)

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from ottla.kafka_id import id_of, text_of
 from ottla.model import TopicPartition
-from ottla.storage.files.durable import replace_file, sync_path
-from ottla.storage.files.removal import remove_tree
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.durable import remove_tree, replace_file, sync_path
+from ottla.storage.files.regular_file import read_whole
 from ottla.storage.segments import swap
 
 METADATA_FILE = "partition.metadata"

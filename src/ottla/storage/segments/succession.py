@@ -27,8 +27,7 @@ from zlib import crc32
 
 from ottla.storage.files.durable import replace_file, sync_path
 from ottla.storage.files.open_file import write_all
-from ottla.storage.files.regular_file import open_regular
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import open_regular, read_whole
 from ottla.storage.segments.log_folder import LOG_NAME
 
 FILE_NAME = "segment-succession"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ottla.errors import CorruptRecordError
 from ottla.kafka_id import id_of, text_of
 from ottla.storage.files.durable import replace_file
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import read_whole
 
 FILE_NAME = "quorum-state"
 NOBODY = -1

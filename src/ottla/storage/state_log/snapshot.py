@@ -22,8 +22,7 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.columns import decode
 from ottla.records.control import control_pairs
 from ottla.storage.files.durable import sync_path
-from ottla.storage.files.regular_file import open_regular
-from ottla.storage.files.whole_file import read_whole
+from ottla.storage.files.regular_file import open_regular, read_whole
 from ottla.storage.state_log.voter import Quorum, Voter
 
 NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")

@@ -30,8 +30,7 @@ from ottla.records.crc32c import crc32c
 from ottla.records.end_marker import EndMarker, end_markers
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
-from ottla.storage.validation.batch_check import check_format, check_settings
-from ottla.storage.validation.record_check import examined, needs_look
+from ottla.storage.validation.record_check import check_format, check_settings, examined, needs_look
 
 CLIENT = Origin.CLIENT
 GZIP, LZ4, ZSTD = int(Codec.GZIP), int(Codec.LZ4), int(Codec.ZSTD)
