@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.authentication import authentication as logins
+from ottla.broker.authentication import delegation_tokens
 from ottla.broker.authentication.authentication import Authentication
 from ottla.broker.authentication.decoys import Decoys
 from ottla.broker.authentication.login import Login
@@ -22,9 +23,11 @@ from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import RegisterBrokerRecord
 from ottla.coordination.cluster.records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from ottla.errors import ErrorCode
+from ottla.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from ottla.protocol.sasl.scram_credential import MECHANISMS, NUMBERS, ScramCredential, shape_of
+from ottla.protocol.sasl.scram import ScramConversation
+from ottla.protocol.sasl.scram_credential import MECHANISMS, NUMBERS, ScramCredential, credential_of, shape_of
 from tests.broker.wire import Wire
 
 BASE_36 = b"0123456789abcdefghijklmnopqrstuvwxyz"
@@ -191,6 +194,42 @@ def test_a_wrong_password_is_hashed_whether_the_user_is_listed_or_known_or_neith
         for name in ("alice", "bob", "carol", "dora", "nobody"):
             refuse(broker, name)
     assert checked == ["wrong"] * 5
+
+
+def test_a_token_is_hashed_at_its_proof_whether_it_is_unknown_or_known_or_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hashed: list[str] = []
+
+    def hash_token(mechanism: str, password: str, salt: bytes) -> ScramCredential:
+        hashed.append(mechanism)
+        return credential_of(mechanism, password, salt)
+
+    monkeypatch.setattr(delegation_tokens, "credential_of", hash_token)
+    mechanism = "SCRAM-SHA-256"
+    with start(connection_failed_authentication_delay_ms=0, delegation_token_secret_key="s3cret") as broker:
+        with Wire(broker.bootstrap_servers) as wire:
+            wire.ask(SaslHandshakeRequest("PLAIN"), 1)
+            wire.ask(SaslAuthenticateRequest(b"\0alice\0a"), 2)
+            token = wire.ask(CreateDelegationTokenRequest())
+        proof = base64.b64encode(bytes(token.hmac)).decode()
+
+        def log_in(name: str, password: str) -> tuple[int, int, int]:
+            """Log in with SCRAM. Return the times that a token was hashed until the first answer and the last, and the error code."""
+            talk = ScramConversation(mechanism, name, password, "nonce", token=True)
+            hashed.clear()
+            with Wire(broker.bootstrap_servers) as wire:
+                wire.ask(SaslHandshakeRequest(mechanism), 1)
+                first = wire.ask(SaslAuthenticateRequest(talk.next(b"") or b""), 2)
+                before = len(hashed)
+                last = wire.ask(SaslAuthenticateRequest(talk.next(bytes(first.auth_bytes)) or b""), 2)
+            return before, len(hashed), last.error_code
+
+        refused = (0, 1, ErrorCode.SASL_AUTHENTICATION_FAILED)
+        for name in ("no token", token.token_id, "no token", token.token_id):
+            assert log_in(name, "wrong") == refused
+        assert [log_in(token.token_id, proof) for _ in range(2)] == [(0, 1, 0), (0, 0, 0)]
+        assert log_in(token.token_id, "wrong") == refused
 
 
 def test_a_refusal_comes_one_delay_after_the_message_however_long_the_check_took() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.authentication.delegation_tokens import DelegationTokens
@@ -206,16 +207,18 @@ class Authentication:
 
         def find(name: str, by_token: bool) -> KnownUser | None:
             if by_token:
-                return None if self._tokens is None else self._tokens.known(mechanism, name)
+                return None if self._tokens is None else self._tokens.known(name)
             credential = self._passwords.credential(mechanism, name)
             return None if credential is None else KnownUser(name, credential)
 
         def make_decoy(name: str, by_token: bool) -> ScramCredential:
             if by_token and self._tokens is not None:
-                return self._tokens.decoy(mechanism, name)
+                return self._tokens.unstretched(name)
             return self._passwords.decoy(mechanism, name)
 
-        return ScramServerConversation(mechanism, find, nonce(), b"", make_decoy)
+        tokens = self._tokens
+        check_token = None if tokens is None else partial(tokens.check, mechanism)
+        return ScramServerConversation(mechanism, find, nonce(), b"", make_decoy, check_token)
 
     def _step(
         self, connection: Connection, login: Login, talk: ServerConversation, message: bytes, reply: Reply

@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
-
-from msgspec.structs import replace as replace_fields
 
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
@@ -21,8 +20,9 @@ from ottla.coordination.cluster.records import DelegationTokenRecord
 from ottla.digests import are_same, mac
 from ottla.errors import ErrorCode, KafkaError
 from ottla.kafka_id import new_id
-from ottla.protocol.sasl.scram_credential import ScramCredential, credential_of, decoy
-from ottla.protocol.sasl.server import KnownUser
+from ottla.protocol.sasl.conversation import SaslError
+from ottla.protocol.sasl.scram_credential import LEAST_ITERATIONS, ScramCredential, credential_of
+from ottla.protocol.sasl.server import Accepted, KnownUser
 from ottla.protocol.schema import replace
 
 USER = "User:"
@@ -113,23 +113,34 @@ class DelegationTokens:
             and (principal in concerned(token) or may_see(token))
         ]
 
-    def known(self, mechanism: str, token_id: str) -> KnownUser | None:
-        """Who logs in by a token."""
+    def known(self, token_id: str) -> KnownUser | None:
+        """Return the user of a token that has not expired."""
         token = self._cluster.machine.tokens.get(token_id)
         if token is None or token.expiration_timestamp <= self._clock.wall_ms():
             return None
-        try:
-            credential = self._credential(mechanism, token_id)
-        except KafkaError:
-            return None
-        return KnownUser(token.owner.removeprefix(USER), credential, float(token.expiration_timestamp))
+        return KnownUser(token.owner.removeprefix(USER), None, float(token.expiration_timestamp))
 
-    def decoy(self, mechanism: str, token_id: str) -> ScramCredential:
-        """Return the credential that is sent for an id without a token, with the salt that a token of that id would have."""
-        made = decoy(mechanism, self._random, token_id)
-        if self._config.delegation_token_secret_key is None:
-            return made
-        return replace_fields(made, salt=self._salt(self.hmac_of(token_id)))
+    def unstretched(self, token_id: str) -> ScramCredential:
+        """Return a credential with the salt of an id, of a token or not, and without keys, which take milliseconds."""
+        return ScramCredential(self._salt(self._proof(token_id)), b"", b"", LEAST_ITERATIONS)
+
+    def check(self, mechanism: str, token_id: str, accept: Callable[[ScramCredential], Accepted]) -> Accepted:
+        """Return what `accept` makes of the credential of an id, of a token or not. For a thread: it takes milliseconds.
+
+        A credential by which a client has logged in is not computed again for the next right proof. For a wrong proof it is, so that
+        refusals take the same time for a token that is used, for one that is not, and for an unknown id.
+        """
+        remembered = self._credentials.get((mechanism, token_id))
+        if remembered is not None:
+            with suppress(SaslError):
+                return accept(remembered)
+        proof = self._proof(token_id)
+        credential = credential_of(mechanism, base64.b64encode(proof).decode(), self._salt(proof))
+        accepted = accept(credential)
+        if len(self._credentials) >= MOST_REMEMBERED:
+            self._credentials.clear()
+        self._credentials[mechanism, token_id] = credential
+        return accepted
 
     def sweep(self) -> None:
         """Clear away those that have ended."""
@@ -166,12 +177,7 @@ class DelegationTokens:
     def _salt(self, proof: bytes) -> bytes:
         return mac(proof, b"salt", "sha256")
 
-    def _credential(self, mechanism: str, token_id: str) -> ScramCredential:
-        found = self._credentials.get((mechanism, token_id))
-        if found is None:
-            proof = self.hmac_of(token_id)
-            found = credential_of(mechanism, base64.b64encode(proof).decode(), self._salt(proof))
-            if len(self._credentials) >= MOST_REMEMBERED:
-                self._credentials.clear()
-            self._credentials[mechanism, token_id] = found
-        return found
+    def _proof(self, token_id: str) -> bytes:
+        """Return the HMAC of an id, or random bytes if the broker has no secret: then no token can be shown."""
+        has_secret = self._config.delegation_token_secret_key is not None
+        return self.hmac_of(token_id) if has_secret else mac(self._random, token_id.encode(), "sha512")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import base64
 import re
+from functools import partial
 from typing import NamedTuple
 
 from ottla.digests import are_same, hashed, mac
 from ottla.protocol.sasl.conversation import SaslError
 from ottla.protocol.sasl.scram import DIGESTS, decoded, read
 from ottla.protocol.sasl.scram_credential import ScramCredential, decoy
-from ottla.protocol.sasl.server import Accepted, FindUser, KnownUser, MakeDecoy, Step
+from ottla.protocol.sasl.server import Accepted, CheckToken, FindUser, KnownUser, MakeDecoy, Step, Work
 
 FIRST = re.compile(r"(?P<binding>[yn]|p=[^,]*),(?:a=(?P<acts>[^,]*))?,(?P<bare>(?P<rest>.*))", re.DOTALL)
 NAME = re.compile(r"(?:[^=,\0]|=2C|=3D)+")
@@ -35,17 +36,25 @@ class ScramServerConversation:
     """Two messages of the client's: who it is, and the proof."""
 
     def __init__(
-        self, mechanism: str, find: FindUser, nonce: str, secret: bytes, make_decoy: MakeDecoy | None = None
+        self,
+        mechanism: str,
+        find: FindUser,
+        nonce: str,
+        secret: bytes,
+        make_decoy: MakeDecoy | None = None,
+        check_token: CheckToken | None = None,
     ) -> None:
         """`nonce` is random printable ASCII without a comma. `make_decoy` makes the credential that is sent for an unknown name.
 
-        Without `make_decoy` it is made from `secret`, in the shape of the credentials that Ottla draws.
+        Without `make_decoy` it is made from `secret`, in the shape of the credentials that Ottla draws. `check_token` finds
+        the credential of a delegation token, of known and unknown ids alike, when there is a proof to check.
         """
         self._mechanism = mechanism
         self._digest = DIGESTS[mechanism]
         self._find = find
         self._nonce = nonce
         self._make_decoy = make_decoy or (lambda name, by_token: decoy(mechanism, secret, name))
+        self._check_token = check_token
         self._first: ClientFirst | None = None
         self._known: KnownUser | None = None
         self._credential: ScramCredential
@@ -61,13 +70,14 @@ class ScramServerConversation:
         self._first = first
         self._known = self._find(first.username, first.by_token)
         instead = self._make_decoy(first.username, first.by_token)  # always, since it takes time
-        credential = self._credential = instead if self._known is None else self._known.credential
+        found = None if self._known is None else self._known.credential
+        credential = self._credential = found or instead
         self._nonce = first.nonce + self._nonce
         salt = base64.b64encode(credential.salt).decode()
         self._answer = f"r={self._nonce},s={salt},i={credential.iterations}"
         return self._answer.encode()
 
-    def _check(self, first: ClientFirst, text: str) -> Accepted:
+    def _check(self, first: ClientFirst, text: str) -> Step:
         said, _, proof = text.rpartition(",p=")
         parts = said.split(",")
         if len(parts) < 2 or not parts[0].startswith("c=") or not parts[1].startswith("r="):
@@ -78,10 +88,17 @@ class ScramServerConversation:
         # Without this a proof that was overheard once would do again (CVE-2024-56128).
         if not are_same(parts[1][2:].encode(), self._nonce.encode()):
             raise SaslError("the nonce of the final message is not the one that was agreed upon")
-        return self._accept(first, f"{first.bare},{self._answer},{said}".encode(), decoded("proof", proof))
+        whole, shown, check_token = (
+            f"{first.bare},{self._answer},{said}".encode(),
+            decoded("proof", proof),
+            self._check_token,
+        )
+        if first.by_token and check_token is not None:
+            accept = partial(self._accept, first, whole, shown)
+            return Work(lambda: check_token(first.username, accept))
+        return self._accept(first, whole, shown, self._credential)
 
-    def _accept(self, first: ClientFirst, said: bytes, proof: bytes) -> Accepted:
-        credential = self._credential
+    def _accept(self, first: ClientFirst, said: bytes, proof: bytes, credential: ScramCredential) -> Accepted:
         signature = mac(credential.stored_key, said, self._digest)
         if len(proof) != len(signature):
             raise SaslError("the proof has the wrong length")

@@ -52,7 +52,8 @@ class KnownUser(Struct, frozen=True):
 
     name: str
     """Who logs in; of a token its owner."""
-    credential: ScramCredential
+    credential: ScramCredential | None
+    """None for a delegation token: `CheckToken` has its."""
     until_ms: float | None = None
 
 
@@ -66,6 +67,8 @@ FindUser = Callable[[str, bool], KnownUser | None]
 """By name, or with True by the id of a delegation token."""
 MakeDecoy = Callable[[str, bool], ScramCredential]
 """Make the credential that is sent for an unknown name, or with True for an unknown id of a delegation token."""
+CheckToken = Callable[[str, Callable[[ScramCredential], Accepted]], Accepted]
+"""Call a function with the credential of a delegation token's id, whether there is such a token or not; takes milliseconds."""
 Step = bytes | Accepted | PasswordShown | TokenShown | Work
 
 
