@@ -11,6 +11,7 @@ from ottla.client.config.common_config import shared_by_all
 from ottla.client.config.setting_owners import Face
 from ottla.errors import ConfigError
 from ottla.pipelines.client_settings import meant_for
+from ottla.pipelines.dead_letters import DeadLetterTopic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,6 +59,8 @@ class Surroundings:
     """Whether a step is to say which rows it cannot do, instead of failing."""
     may_wait: bool = False
     """Whether a look for rows that finds none may wait for some: nothing else of the query needs it to come back."""
+    letters: DeadLetterTopic | None = None
+    """Where rows are put aside that are no records of a topic; None if nothing is tolerated."""
     start: str | None = None
     """Offsets at which a source that is topics begins, by JSON; they win over what the file says."""
 
@@ -88,8 +91,13 @@ class Surroundings:
             raise ConfigError("no brokers are named; set bootstrap.servers under settings, such as 127.0.0.1:9092")
         return settings
 
-    def any_client(self, face: Face, part: Part) -> dict[str, str]:
-        """What gets such a client to the brokers of a topic: of the part's own settings those that all clients have."""
+    def any_client(self, face: Face, part: Part | None) -> dict[str, str]:
+        """The settings of such a client for the brokers of a topic: of the part's own settings those that all clients have.
+
+        Without a part they are the brokers of all pipelines.
+        """
+        if part is None:
+            return self.clients(face, None, {})
         return self.clients(face, part.bootstrap_servers, shared_by_all(part.kafka))
 
     def client_options(self, face: Face, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
@@ -118,9 +126,7 @@ class How:
     routed: bool = False
     """Whether rows say to which topic they go."""
     dead_letter_topic: str | None = None
-    """Where rows are put aside that the sink refuses, if it says which ones they are."""
-    dead_letter_producer: Mapping[str, str] = field(default_factory=dict)
-    """The settings of the producer that writes them, where the sink is no topic and has none."""
+    """Where rows are put aside that a sink that is a topic refuses."""
     count_dead_letters: Callable[[int], None] = ignore
     """Called in the driver with the number of rows of a batch that the sink put aside."""
 

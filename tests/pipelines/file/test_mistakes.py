@@ -188,7 +188,7 @@ CASES = {
     ): "6:3: errors: tolerance all needs deadLetterTopic: what cannot be read would be lost without a trace",
     pipeline(
         more="errors: {tolerance: all, deadLetterTopic: d}"
-    ): "2:2: p: errors.tolerance all is for pipelines from or to a topic; leave it out",
+    ): "6:3: no brokers are named for its dead letters; set bootstrap.servers under settings, or leave errors out",
     pipeline(more="sauce: 1"): "6:3: unknown key 'sauce'; did you mean 'source'?",
     pipeline(
         "{type: rate, rows: '${env:ROWS}'}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ottla import Admin, Broker, Consumer, NewTopic, TopicPartition
+from ottla import Broker, Consumer, TopicPartition
 from ottla.pipelines.databases.database import RefusedRowError
 from ottla.pipelines.databases.url import database_of
-from ottla.pipelines.sinks.database.refused_rows import DeadLetterTopic
 from ottla.pipelines.sinks.database.statements import Statements
 from ottla.pipelines.sinks.database.table_writer import TableWriter
 from ottla.pipelines.sinks.upserts import DELETED
 from tests.mysql import MySql
+from tests.pipelines.dead_letters import broker_of_letters, letters_at, topic_at
 from tests.pipelines.either import Either, either_of
 
 
@@ -35,16 +34,14 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Either:
 
 @pytest.fixture
 def broker() -> Iterator[Broker]:
-    with Broker() as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
-        admin.create_topics([NewTopic("dead", 1, 1)])
+    with broker_of_letters() as broker:
         yield broker
 
 
 def writer(either: Either, folder: Path, broker: Broker, *, upsert: bool = False) -> TableWriter:
     statements = Statements(database_of(either.url, folder), "orders", ("id", "item", "n"), ("id",) if upsert else ())
     either.run(statements.create_marks())
-    letters = DeadLetterTopic("dead", "p", {"bootstrap.servers": broker.bootstrap_servers})
-    return TableWriter(statements.database, statements, "q", letters)
+    return TableWriter(statements.database, statements, "q", topic_at(broker))
 
 
 def rows(*values: tuple[Any, Any, Any]) -> pa.RecordBatch:
@@ -53,19 +50,6 @@ def rows(*values: tuple[Any, Any, Any]) -> pa.RecordBatch:
         name: pa.array([value[at] for value in values], kind) for at, (name, kind) in enumerate(kinds.items())
     }
     return pa.RecordBatch.from_pydict(columns | {DELETED: pa.array([False] * len(values))})
-
-
-def letters(broker: Broker) -> list[tuple[Any, str]]:
-    with Consumer(bootstrap_servers=broker.bootstrap_servers) as consumer:
-        tp = TopicPartition("dead", 0)
-        consumer.assign([tp])
-        consumer.seek_to_beginning(tp)
-        found: list[Any] = []
-        end = consumer.end_offsets([tp])[tp]
-        while len(found) < end:
-            found += consumer.poll(timeout=5)
-    causes = [dict(one.headers)["__connect.errors.exception.message"] for one in found]
-    return [(json.loads(one.raw_value), (cause or b"").decode()) for one, cause in zip(found, causes, strict=True)]
 
 
 @pytest.mark.parametrize("upsert", [False, True], ids=["added", "by key"])
@@ -80,7 +64,7 @@ def test_rows_that_a_table_refuses_are_put_aside_and_the_others_are_written_once
     values = [*good[:20], bad[0], *good[20:], *bad[1:]]
     assert [one.write(0, [rows(*values[:30]), rows(*values[30:])]) for _ in range(2)] == [(50, len(bad)), (0, 0)]
     assert either.rows("select id, item, n from orders order by id") == good
-    found = letters(broker)
+    found = letters_at(broker)
     assert [row for row, _ in found] == [dict(zip(("id", "item", "n"), each, strict=True)) for each in bad]
     assert "item" in found[0][1]
     assert "'n'" in found[1][1] or "n between" in found[1][1]
@@ -92,10 +76,10 @@ def test_text_with_a_nul_is_put_aside_with_its_column(either: Either, tmp_path: 
     assert one.write(0, [rows((1, "a", 1), (2, "b\0c", 2), (3, "d", 3))]).rows in (2, 3)
     there = either.rows("select id from orders order by id")
     if len(there) == 3:  # SQLite and MySQL have room for it
-        assert letters(broker) == []
+        assert letters_at(broker) == []
         return
     assert there == [(1,), (3,)]
-    ((row, cause),) = letters(broker)
+    ((row, cause),) = letters_at(broker)
     assert row == {"id": 2, "item": "b\0c", "n": 2}
     assert cause.startswith("column 'item' has the character NUL: database ")
 
@@ -103,7 +87,7 @@ def test_text_with_a_nul_is_put_aside_with_its_column(either: Either, tmp_path: 
 def test_a_row_without_a_key_is_put_aside(either: Either, tmp_path: Path, broker: Broker) -> None:
     one = writer(either, tmp_path, broker, upsert=True)
     assert one.write(0, [rows((1, "a", 1), (None, "b", 2))]).rows == 1
-    ((row, cause),) = letters(broker)
+    ((row, cause),) = letters_at(broker)
     assert (row["item"], "a row has no id, which pk.fields names" in cause) == ("b", True)
 
 
@@ -111,11 +95,10 @@ def test_a_time_that_a_table_does_not_have_is_put_aside(mysql: MySql, tmp_path: 
     mysql.run("create table orders (id int primary key, at datetime(6))")
     statements = Statements(database_of(mysql.url, tmp_path), "orders", ("id", "at"))
     mysql.run(statements.create_marks())
-    settings = {"bootstrap.servers": broker.bootstrap_servers}
-    one = TableWriter(statements.database, statements, "q", DeadLetterTopic("dead", "p", settings))
+    one = TableWriter(statements.database, statements, "q", topic_at(broker))
     times = pa.array([0, 1_777_629_600_000_000_000], pa.timestamp("us"))
     assert one.write(0, [pa.RecordBatch.from_pydict({"id": pa.array([1, 2]), "at": times})]).rows == 1
-    ((row, cause),) = letters(broker)
+    ((row, cause),) = letters_at(broker)
     assert row == {"id": 2, "at": "58300-11-03 16:00:00.000000"}
     assert "at" in cause
 
@@ -126,3 +109,17 @@ def test_without_dead_letters_a_refused_row_is_the_batch_s(either: Either, tmp_p
     with pytest.raises(RefusedRowError):
         strict.write(0, [rows((1, "a", 1), (2, "too long", 2))])
     assert either.rows("select * from orders") == []
+
+
+def test_a_row_that_is_too_large_for_the_dead_letters_is_cut_there(
+    either: Either, tmp_path: Path, broker: Broker
+) -> None:
+    one = writer(either, tmp_path, broker)
+    assert one.write(0, [rows((1, "a", 1), (2, "b" * 2_000_000, 2))]) == (1, 1)
+    with Consumer(bootstrap_servers=broker.bootstrap_servers) as consumer:
+        consumer.assign([TopicPartition("dead", 0)])
+        consumer.seek_to_beginning()
+        (letter,) = consumer.poll(timeout=60)
+    assert letter.raw_value is not None
+    assert letter.raw_value.startswith(b'{"id": 2, "item": "bbb')
+    assert b"(cut here from 2,000,0" in (dict(letter.headers)["__connect.errors.exception.message"] or b"")

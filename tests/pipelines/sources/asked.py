@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from ottla.pipelines.dead_letters import DeadLetterTopic
 from ottla.pipelines.feeds.feed_reader import FeedReader
 from ottla.pipelines.feeds.feed_source import SPOOL
 from ottla.pipelines.feeds.spool import Spool
@@ -21,8 +22,8 @@ from tests.patience import eventually
 class Asked:
     """One life of a query after the other, on a log of offsets as Spark keeps it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, letters: DeadLetterTopic | None = None) -> None:
+        self.folder, self.letters = folder, letters
         self.log: list[dict[str, Any]] = []
         self._readers: list[FeedReader] = []
 
@@ -30,7 +31,11 @@ class Asked:
         """A reader as Spark makes it, with the folder as the pipeline's and its file's."""
         known = Secrets(secrets, self.folder)
         around = Surroundings(
-            folder=self.folder, home=self.folder, resolve=known.resolve, resolve_address=known.resolve_address
+            folder=self.folder,
+            home=self.folder,
+            letters=self.letters,
+            resolve=known.resolve,
+            resolve_address=known.resolve_address,
         )
         feed, columns = source.feed(around)
         self._readers.append(FeedReader(feed, Spool(self.folder / SPOOL, to_arrow_schema(columns, timezone="UTC"))))

@@ -272,3 +272,28 @@ def test_a_column_that_is_added_under_a_running_manager_is_read_by_the_next_atte
     assert any("gained the column 'gift'" in str(told.facts.get("reason")) for told in folder.told)
     if kind == "postgres-cdc":
         sql.run(f"select pg_drop_replication_slot('s_{sql.name}')")
+
+
+@pytest.mark.parametrize("to", ["topic", "delta"])
+def test_a_row_of_a_table_that_cannot_be_read_is_a_dead_letter_and_is_counted(
+    folder: Folder, topics: Topics, tmp_path: Path, to: str
+) -> None:
+    lite, name, dead = Lite(tmp_path), topics.create("orders"), f"{topics.prefix}-dead"
+    lite.run("create table orders (id integer primary key, n int)")
+    lite.run("insert into orders values (1, 1), (2, 'two'), (3, 3), (4, 'four')")
+    pipeline = {
+        "source": table(lite, "orders", incrementing="id"),
+        "sink": topic(name) if to == "topic" else {"type": "delta", "path": "t"},
+        "errors": {"tolerance": "all", "deadLetterTopic": dead},
+    }
+    for _ in range(2):
+        assert folder.run(p=pipeline), folder.told
+    if to == "topic":
+        assert [json.loads(record.value)["id"] for record in committed(topics.servers, name)] == [1, 3]
+    else:
+        rows = folder.spark.read.format("ottla_delta").load(str(folder.path / "t")).collect()
+        assert sorted(row["id"] for row in rows) == [1, 3]
+    letters = [(json.loads(record.value), dict(record.headers)) for record in committed(topics.servers, dead)]
+    assert [row["id"] for row, _ in letters] == [2, 4]
+    assert {headers["__connect.errors.stage"] for _, headers in letters} == {b"TASK_POLL"}
+    assert next(one.facts for one in folder.told if one.event == "progress")["dead_letters"] == 2

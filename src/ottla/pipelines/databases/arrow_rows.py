@@ -1,39 +1,72 @@
-"""Rows of a driver as Arrow."""
+"""Rows of a database as Arrow has them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ottla.pipelines.databases.database import DatabaseError
+from ottla.pipelines.dead_letters import shown
+
+UNFIT = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError, ArithmeticError)
+"""What Arrow raises for a value that its type does not have."""
 
 
-def arrow_of(table: str, rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of them; DatabaseError for a value that is not what its column is declared as."""
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    arrays = [array_of(table, field, list(values)) for field, values in zip(schema, columns, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+class BadValue(NamedTuple):
+    """A value that is not what its column is declared as."""
+
+    row: int
+    column: str
+    cause: str
 
 
-def array_of(table: str, field: Any, values: list[Any]) -> Any:
-    """A column."""
+class ArrowRows(NamedTuple):
+    """The rows that can be read, and the first bad value of each other row."""
+
+    good: pa.RecordBatch
+    bad: list[BadValue]
+
+
+def arrow_of(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> ArrowRows:
+    """Return a batch of the rows without those that have a value that its column's type does not have."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    try:
+        arrays = [array_of(field, values) for field, values in zip(schema, columns, strict=True)]
+        return ArrowRows(pa.RecordBatch.from_arrays(arrays, schema=schema), [])
+    except UNFIT:
+        bad = dict[int, BadValue]()
+    for field, values in zip(schema, columns, strict=True):
+        for row, value in enumerate(values):
+            if row not in bad and not fits(field, value):
+                cause = f"value {shown(value)} of column {field.name!r} is not of type {field.type}"
+                bad[row] = BadValue(row, field.name, cause)
+    good = [row for at, row in enumerate(rows) if at not in bad]
+    return ArrowRows(arrow_of(good, schema).good, [bad[row] for row in sorted(bad)])
+
+
+def array_of(field: Any, values: Sequence[Any]) -> Any:
+    """Return a column; one of `UNFIT` for a value that its type does not have."""
     if pa.types.is_boolean(field.type):
         values = [bool(one) if isinstance(one, int) else one for one in values]
-    try:
-        return pa.array(values, field.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
-        wrong = next((one for one in values if not fits(one, field.type)), None)
-    told = repr(wrong) if len(repr(wrong)) <= 60 else repr(wrong)[:59] + "…"
-    raise DatabaseError(
-        f"table {table}: {told} in column {field.name!r} is no {field.type}; mend the row, or leave the column out of columns"
-    )
+    if pa.types.is_integer(field.type) and float in set(map(type, values)):  # which Arrow would round down
+        values = [whole(one) for one in values]
+    return pa.array(values, field.type)
 
 
-def fits(value: Any, kind: Any) -> bool:
+def whole(value: Any) -> Any:
+    """Return a number without a fraction as an integer; ValueError for one with a fraction."""
+    if isinstance(value, float):
+        if not value.is_integer():
+            raise ValueError(f"{value} is not a whole number")
+        return int(value)
+    return value
+
+
+def fits(field: Any, value: Any) -> bool:
+    """True if the column's type has the value."""
     try:
-        pa.array([value], kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
+        array_of(field, [value])
+    except UNFIT:
         return False
     return True

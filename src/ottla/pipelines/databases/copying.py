@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,6 +30,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from ottla.pipelines.databases.arrow_rows import arrow_of
 from ottla.pipelines.databases.binary_copy import binary_of
 from ottla.pipelines.databases.database import with_percents
 from ottla.pipelines.databases.table import Table
@@ -149,19 +150,87 @@ def can_be_copied(schema: pa.Schema) -> bool:
 
 
 def copy_out(connection: Any, query: str, values: Sequence[Any], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a query, whose columns are those of the schema; pa.ArrowInvalid for a value that Arrow does not have."""
+    """Yield the rows of a query, whose columns are those of the schema; pa.ArrowInvalid for a value that Arrow does not have."""
+    for lines in copied_lines(connection, query, values):
+        yield rows_of(lines, schema)
+
+
+def copied_lines(connection: Any, query: str, values: Sequence[Any]) -> Iterator[bytes]:
+    """Yield the rows of a query as lines of CSV, many at a time."""
     from psycopg import ClientCursor
 
     asked = ClientCursor(connection).mogrify(with_percents(query, '"'), values)  # a COPY has no parameters
+    set_encoding(connection, asked)
     with connection.cursor() as cursor, cursor.copy(f"copy ({asked}) to stdout (format csv)") as copy:
         text = bytearray()
         for line in lines_of(copy, connection.pgconn):
             text += line
             if len(text) > BLOCK_BYTES:
-                yield rows_of(bytes(text), schema)
+                yield bytes(text)
                 text.clear()
         if text:
-            yield rows_of(bytes(text), schema)
+            yield bytes(text)
+
+
+def is_unchecked(connection: Any) -> bool:
+    """True if the database takes any bytes as text, so that some may not be UTF-8."""
+    return bool(connection.info.parameter_status("server_encoding") == "SQL_ASCII")
+
+
+def set_encoding(connection: Any, query: str) -> None:
+    """Have this transaction read text as it is, where the server would refuse a whole query for text that is not UTF-8."""
+    if is_unchecked(connection) and query.isascii():  # psycopg then writes queries in ASCII
+        connection.execute("set local client_encoding = 'SQL_ASCII'")
+
+
+class CopiedRows(NamedTuple):
+    """Some rows of a query."""
+
+    good: pa.RecordBatch
+    bad: list[tuple[Sequence[Any], str]]
+    """Each row that has a value that its type does not have, with the cause."""
+    last: Sequence[Any]
+    """The values of the last row, good or bad."""
+
+
+def copied_rows(connection: Any, query: str, values: Sequence[Any], schema: pa.Schema) -> Iterator[CopiedRows]:
+    """Yield the rows of a query, without those that have a value that its type does not have."""
+    for lines in copied_lines(connection, query, values):
+        try:
+            rows = rows_of(lines, schema)
+            yield CopiedRows(rows, [], [column[-1].as_py() for column in rows.columns])
+        except pa.ArrowInvalid:
+            yield rows_one_by_one(lines, schema)
+
+
+def rows_one_by_one(lines: bytes, schema: pa.Schema) -> CopiedRows:
+    """Return whole lines of CSV as rows, with each value read by itself."""
+    columns = [column.to_pylist() for column in columns_of(lines, [pa.binary()] * len(schema))]
+    rows = [
+        [value_of(data, kind) for data, kind in zip(row, schema.types, strict=True)]
+        for row in zip(*columns, strict=True)
+    ]
+    good, bad = arrow_of(rows, schema)
+    return CopiedRows(good, [(rows[one.row], one.cause) for one in bad], rows[-1])
+
+
+def value_of(data: bytes | None, kind: pa.DataType) -> Any:
+    """Return a value as PostgreSQL wrote it; its bytes if the type does not have it."""
+    if data is None:
+        return None
+    try:
+        text = data.decode()
+        if pa.types.is_decimal(kind):
+            return None if text == "NaN" else Decimal(text)
+        if pa.types.is_temporal(kind):
+            return number_of(text, bool(pa.types.is_date(kind)))
+        if pa.types.is_boolean(kind):
+            return {"t": True, "f": False}[text]
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            return int(text) if pa.types.is_integer(kind) else float(text)
+    except (ValueError, ArithmeticError, KeyError):
+        return data
+    return text
 
 
 def lines_of(copy: Any, pgconn: Any) -> Iterator[Any]:

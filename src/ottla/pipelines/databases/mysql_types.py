@@ -45,9 +45,14 @@ KINDS: dict[str, DataType] = {
 """Types that Spark has too; all others are read as MySQL writes them."""
 UNSIGNED: dict[str, DataType] = {"smallint": IntegerType(), "int": LongType(), "bigint": DecimalType(20, 0)}
 """Those that need more room."""
+SHAPES = (
+    *("geometry", "point", "linestring", "polygon", "geometrycollection", "geomcollection"),
+    *("multipoint", "multilinestring", "multipolygon"),
+)
 QUERIES = {
     "float": "{} + 0e0",  # which MySQL would write with six digits
     "bit": "bin({})",
+    **dict.fromkeys(SHAPES, "st_astext({})"),
 }
 AS_TEXT = "cast({} as char)"
 

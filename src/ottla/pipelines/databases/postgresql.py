@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.address import shown
+from ottla.pipelines.databases.copying import is_unchecked, set_encoding
 from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, RefusedRowError, Rows, with_percents
 from ottla.pipelines.databases.on_conflict import raised, upserted
 from ottla.pipelines.databases.table import Keys, Table, TableColumn, missing_table
@@ -104,6 +105,7 @@ class Postgresql:
             )
         connection.cursor_factory, connection.server_cursor_factory = cursors()
         register_loaders(connection)
+        register_text_loaders(connection)
         return connection
 
     @contextmanager
@@ -153,6 +155,7 @@ class Postgresql:
     def rows(self, connection: Any, query: str, values: Sequence[Any] | None) -> Rows:
         with self.telling(), connection.transaction(), connection.cursor("ottla", withhold=False) as cursor:
             cursor.itersize = CHUNK
+            set_encoding(connection, query)
             cursor.execute(query, values)
             while chunk := cursor.fetchmany(CHUNK):
                 yield chunk
@@ -204,6 +207,22 @@ def register_loaders(connection: Any) -> None:
 
     for name in ("date", "timestamp", "timestamptz", "numeric"):
         adapters.register_loader(name, loader(name))
+
+
+def register_text_loaders(connection: Any) -> None:
+    """Have the connection read text that is not UTF-8 as bytes, where the server does not check it."""
+    from psycopg.adapt import Loader
+
+    class AnyTextLoader(Loader):
+        def load(self, data: Any) -> Any:
+            try:
+                return bytes(data).decode()
+            except UnicodeDecodeError:
+                return bytes(data)
+
+    if is_unchecked(connection):
+        for name in ("text", "varchar", "bpchar"):
+            connection.adapters.register_loader(name, AnyTextLoader)
 
 
 @cache

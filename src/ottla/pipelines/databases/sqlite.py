@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +105,27 @@ class Sqlite:
         return ", ".join(number.format(name) if is_time(one) else name for name, one in names)
 
     def rows(self, connection: sqlite3.Connection, query: str, values: Sequence[Any] | None) -> Rows:
-        with self.telling():
-            cursor = connection.execute(query, values or ())
-            while chunk := cursor.fetchmany(CHUNK):
-                yield chunk
+        count = 0
+        with self.telling(), snapshot(connection):
+            try:
+                cursor = connection.execute(query, values or ())
+                while chunk := cursor.fetchmany(CHUNK):
+                    yield chunk
+                    count += len(chunk)
+                return
+            except sqlite3.OperationalError as error:
+                if "Could not decode to UTF-8" not in str(error):
+                    raise
+            # Again, with bytes in the place of text that is not UTF-8; to look at all text in Python would be slower.
+            connection.text_factory = text_or_bytes
+            try:
+                cursor = connection.execute(query, values or ())
+                while chunk := cursor.fetchmany(CHUNK):
+                    if len(chunk) > count:
+                        yield chunk[count:]
+                    count -= min(count, len(chunk))
+            finally:
+                connection.text_factory = str
 
     def type_of(self, kind: DataType, is_key: bool = False) -> str:
         for types, name in TYPES:
@@ -123,6 +140,25 @@ class Sqlite:
 
     def raised(self, table: str, key: str, number: str, other: str) -> str:
         return raised(table, key, number, other)
+
+
+@contextmanager
+def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """Have all statements within see the same rows."""
+    connection.execute("begin")
+    try:
+        yield
+    finally:
+        with suppress(sqlite3.Error):  # of a connection that was closed
+            connection.execute("rollback")
+
+
+def text_or_bytes(data: bytes) -> str | bytes:
+    """Return text, or its bytes if these are not UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
 
 
 TYPES: list[tuple[Any, str]] = [

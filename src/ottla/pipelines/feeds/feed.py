@@ -24,6 +24,10 @@ class Feed(Protocol):
     goes_ahead: bool
     """Whether it may be asked for more before it is told that what it gave is in the sink."""
 
+    @property
+    def dead_letters(self) -> int:
+        """Rows that were put aside since it was made."""
+
     def poll(self, position: Position | None, write: Write) -> Position | None:
         """Write the rows after `position`, None being the beginning, and say how far they go; none where there are none."""
 

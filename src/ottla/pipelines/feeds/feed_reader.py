@@ -36,6 +36,8 @@ class FeedOffset:
     """Where its rows are, in their order."""
     rest: tuple[str, ...] = ()
     """Files with rows up to the same position, which are the next batches."""
+    dead_letters: int = 0
+    """Rows of the batch that were put aside."""
 
     @property
     def place(self) -> FeedOffset:
@@ -48,12 +50,13 @@ class FeedOffset:
             "position": self.position,
             "files": list(self.files),
             "rest": list(self.rest),
+            "deadLetters": self.dead_letters,
         }
 
     @classmethod
     def from_dict(cls, known: dict[str, Any]) -> FeedOffset:
         files = known["files"] if "files" in known else [known["file"]] if known["file"] else []  # once it was one
-        return cls(known["number"], known["position"], tuple(files), tuple(known["rest"]))
+        return cls(known["number"], known["position"], tuple(files), tuple(known["rest"]), known.get("deadLetters", 0))
 
 
 class Fetched(NamedTuple):
@@ -93,7 +96,8 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             before = FeedOffset.from_dict(start)
             self.spool.forget(before.number)
             if before.rest:
-                return replace(before, number=before.number + 1, files=before.rest[:1], rest=before.rest[1:]).to_dict()
+                files, rest = before.rest[:1], before.rest[1:]
+                return replace(before, number=before.number + 1, files=files, rest=rest, dead_letters=0).to_dict()
             if not self.feed.goes_ahead:
                 self._ahead.call(self.feed.settle, before.position)
             found = self._ahead.take(before.place)
@@ -103,15 +107,18 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def fetch(self, before: FeedOffset) -> Fetched:
         """The rows after `before`, kept in files; in the feed's thread."""
         files = self.spool.begin(before.number + 1, self.feed.portion)
+        put_aside = self.feed.dead_letters
         try:
             position = self.feed.poll(before.position, files.write)
             names = files.finish()
         except BaseException:
             files.abandon()
             raise
+        put_aside = self.feed.dead_letters - put_aside
         if not names:
-            return Fetched(None if position == before.position else FeedOffset(before.number + 1, position))
-        after = FeedOffset(before.number + 1, position, tuple(names[:1]), tuple(names[1:]))
+            after = FeedOffset(before.number + 1, position, dead_letters=put_aside)
+            return Fetched(None if position == before.position else after)
+        after = FeedOffset(before.number + 1, position, tuple(names[:1]), tuple(names[1:]), put_aside)
         return Fetched(after, files.is_full and not after.rest)
 
     def following(self, found: Fetched) -> FeedOffset | None:
@@ -138,4 +145,5 @@ def joined(offsets: Iterable[FeedOffset]) -> FeedOffset | None:
     all_of_them = list(offsets)
     if not all_of_them:
         return None
-    return replace(all_of_them[-1], files=tuple(name for one in all_of_them for name in one.files))
+    files = tuple(name for one in all_of_them for name in one.files)
+    return replace(all_of_them[-1], files=files, dead_letters=sum(one.dead_letters for one in all_of_them))

@@ -145,10 +145,13 @@ def written_by(read: Read) -> Iterator[Written]:
         table = around.resolve(sink.table)
         yield Written("table", server_of(around, sink.url), table, ("sink", "table"), f"table {table}")
     dead = model.errors.dead_letter_topic
-    home = model.source if isinstance(model.source, TopicBase) else model.sink
-    if dead is not None and isinstance(home, TopicBase | TopicSinkBase):
+    if dead is not None:
         yield Written(
-            "topic", brokers_of(read, home), dead, ("errors", "deadLetterTopic"), f"topic {dead} of dead letters"
+            "topic",
+            brokers_of(read, model.letters_part),
+            dead,
+            ("errors", "deadLetterTopic"),
+            f"topic {dead} of dead letters",
         )
 
 
@@ -231,10 +234,11 @@ def surroundings_of(read: Read) -> Surroundings:
     return Surroundings(read.name, read.folder, resolve=secrets.resolve, resolve_address=secrets.resolve_address)
 
 
-def brokers_of(read: Read, part: TopicBase | TopicSinkBase) -> frozenset[str]:
+def brokers_of(read: Read, part: TopicBase | TopicSinkBase | None) -> frozenset[str]:
     """Return the addresses by which the brokers of a part are found."""
-    kafka = {**read.settings.kafka, **part.kafka}
-    given = part.bootstrap_servers or read.settings.bootstrap_servers or text_of(kafka.get(SERVERS, ""))
+    kafka = {**read.settings.kafka, **({} if part is None else part.kafka)}
+    own = None if part is None else part.bootstrap_servers
+    given = own or read.settings.bootstrap_servers or text_of(kafka.get(SERVERS, ""))
     return frozenset(one.strip().lower() for one in read.secrets.resolve(given).split(",") if one.strip())
 
 

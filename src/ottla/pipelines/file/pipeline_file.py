@@ -74,9 +74,9 @@ class Errors(Model):
     """What becomes of records that cannot be read or written."""
 
     tolerance: Literal["none", "all"] = "none"
-    """`none`: the pipeline stops at the first. `all`: it goes on, and they go to the dead-letter topic."""
+    """`none`: the pipeline stops at the first. `all`: it continues, and they are written to the dead-letter topic."""
     dead_letter_topic: str | None = None
-    """Where they go, as they came, with headers that say why."""
+    """The topic that they are written to, as they came, with headers that have the cause."""
 
     @field_validator("dead_letter_topic")
     @classmethod
@@ -156,11 +156,13 @@ class PipelineModel(Model):
             )
         return self
 
-    @model_validator(mode="after")
-    def records_can_be_tolerated(self) -> PipelineModel:
-        if self.errors.tolerance == "all" and "topic" not in (self.source.type, self.sink.type):
-            raise ValueError("errors.tolerance all is for pipelines from or to a topic; leave it out")
-        return self
+    @property
+    def letters_part(self) -> TopicBase | TopicSinkBase | None:
+        """The part whose brokers have its dead letters; None if no part is a topic, and they are at the brokers of all pipelines."""
+        for part in (self.source, self.sink):
+            if isinstance(part, TopicBase | TopicSinkBase):
+                return part
+        return None
 
     @property
     def routed(self) -> bool:

@@ -19,7 +19,7 @@ from ottla.pipelines.sinks import SINKS
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources import SOURCES
 from ottla.pipelines.sources.topic import TopicBase
-from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.surroundings import SERVERS, Surroundings
 
 with extra("pipelines"):
     from pydantic import ValidationError
@@ -159,6 +159,7 @@ def read_all(document: Document, folder: FilePath, environment: Environment) -> 
         raise PipelineFileError(mistakes)
     reads = [Read(each, one, model.settings, folder, secrets, document) for each, one in model.pipelines.items()]
     mistakes += clients_mistaken(document, model)
+    mistakes += letters_misplaced(document, model)
     if environment is not None:
         mistakes += checkpoints_mistaken(document, folder, model.settings.checkpoints)
         mistakes += (one for read in reads for one in misplaced(read))
@@ -182,6 +183,19 @@ def clients_mistaken(document: Document, model: PipelineFile) -> Iterator[Mistak
         for setting in kafka:
             if (sentence := mistake_in(setting, face)) is not None:
                 yield Mistake(document.place((*path, "kafka", setting)), sentence)
+
+
+def letters_misplaced(document: Document, model: PipelineFile) -> Iterator[Mistake]:
+    """Dead letters of pipelines for which no brokers are named."""
+    settings = model.settings
+    if settings.bootstrap_servers is not None or SERVERS in settings.kafka:
+        return
+    for name, one in model.pipelines.items():
+        if one.errors.tolerance == "all" and one.letters_part is None:
+            sentence = (
+                "no brokers are named for its dead letters; set bootstrap.servers under settings, or leave errors out"
+            )
+            yield Mistake(document.place(("pipelines", name, "errors")), sentence)
 
 
 def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str, Any], Face | None]]:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ottla.errors import ConfigError, OttlaError
+from ottla.pipelines.dead_letters import DeadLetterTopic
 from ottla.pipelines.file.reading import Read, checkpoints_of
 from ottla.pipelines.manager.bad_rows import Letters
 from ottla.pipelines.manager.fingerprint import Fingerprint, fingerprint_of, state_of
@@ -53,6 +54,10 @@ def build(read: Read, spark: SparkSession, start: str | None = None) -> Built:
     may_wait = not model.inputs and all(step.is_timeless for step in model.transforms)
     around = replace(surroundings_of(read), start=start, may_wait=may_wait)
     tolerant = model.errors.tolerance == "all"
+    if model.errors.dead_letter_topic is not None:
+        with placed(read, "errors"):
+            producer = around.any_client("producer", model.letters_part)
+            around = replace(around, letters=DeadLetterTopic(model.errors.dead_letter_topic, read.name, producer))
     letters = Letters(read.name)
     with placed(read, "source"):
         frame = model.source.read(spark, around, tolerant)

@@ -15,12 +15,11 @@ from ottla.client.consumer.record import ConsumerRecord
 from ottla.client.producer import Producer
 from ottla.errors import ConfigError
 from ottla.model import TopicPartition
+from ottla.pipelines.dead_letters import POLL
 from ottla.pipelines.file.reading import Read
 from ottla.pipelines.manager.build import surroundings_of
 from ottla.pipelines.manager.home import Home
 from ottla.pipelines.manager.reachability import ensure_reachable
-from ottla.pipelines.sinks.topic import TopicSinkBase
-from ottla.pipelines.sources.topic import TopicBase
 from ottla.spark.sink.dead_letters import PREFIX, STAGE
 
 CUT = "(cut here from "
@@ -53,7 +52,7 @@ class Letter(NamedTuple):
         """The record it was, or the topic that it was to go to."""
         topic = self.told.get("topic", "")
         if not topic:
-            return "to the table of the sink"
+            return "from the source" if self.stage == POLL else "to the sink"
         return f"to {topic}" if self.is_of_sink else f"{topic}-{self.told.get('partition')}:{self.told.get('offset')}"
 
     @property
@@ -95,11 +94,8 @@ def topic_of(read: Read) -> str:
 
 
 def clients_of(read: Read, face: Face) -> dict[str, str]:
-    """How such a client reaches the brokers that have its letters: those of its source, where that is a topic."""
-    model = read.model
-    part: Any = model.source if isinstance(model.source, TopicBase) else model.sink
-    assert isinstance(part, TopicBase | TopicSinkBase)  # the file is refused otherwise
-    return surroundings_of(read).any_client(face, part)
+    """The settings of such a client for the brokers that have its letters: those of its source, if that is a topic."""
+    return surroundings_of(read).any_client(face, read.model.letters_part)
 
 
 def names_of(read: Read, home: Home) -> set[str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ottla.pipelines.manager.progress import Progress, observed, progress_of
+from ottla.spark.ranges.progress import offset_of
 
 Report = dict[str, Any]
 
@@ -24,12 +25,14 @@ class News:
         self._of_query = 0
         """Dead letters that a query of their own wrote."""
         self._of_sink = 0
+        self._of_sources = 0
+        """Rows that sources that are no topics put aside."""
         self._progress: Progress | None = None
         """As it was told last."""
 
     @property
     def _dead_letters(self) -> int:
-        return self._of_query + self._of_sink
+        return self._of_query + self._of_sink + self._of_sources
 
     def add_dead_letters(self, count: int) -> None:
         """Count rows that the sink put aside; called by the thread that writes the batch."""
@@ -47,6 +50,7 @@ class News:
         told = []
         for report in after(self.last_of_rows, of_rows):
             self.last_of_rows = report["timestamp"]
+            self._of_sources += of_sources(report)
             if report["durationMs"].get("addBatch") is not None:  # else it looked for rows, and there were none
                 told.append(progress_of(report, self._dead_letters))
         return self._remembered(told) or self._remembered(self._late_letters())
@@ -62,6 +66,14 @@ class News:
         if told:
             self._progress = told[-1]
         return told
+
+
+def of_sources(report: Report) -> int:
+    """Return the rows of a batch that sources put aside, which the offset of its end has."""
+    if report["durationMs"].get("addBatch") is None:
+        return 0
+    ends = [offset_of(one.get("endOffset")) for one in report["sources"]]
+    return sum(int(end.get("deadLetters", 0)) for end in ends if isinstance(end, dict))
 
 
 def after(last: str | None, reports: Sequence[Report]) -> list[Report]:

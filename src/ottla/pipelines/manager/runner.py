@@ -26,7 +26,6 @@ from ottla.pipelines.manager.progress import OBSERVED
 from ottla.pipelines.manager.reasons import reason_of
 from ottla.pipelines.place import PipelineFileError
 from ottla.pipelines.sinks import Sink
-from ottla.pipelines.sinks.database import DatabaseSink
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources import Source
 from ottla.pipelines.sources.database import DatabaseSource
@@ -181,18 +180,10 @@ class Runner:
             self._trigger(),
             model.output_mode,
             model.routed,
-            model.errors.dead_letter_topic if isinstance(model.sink, TopicSinkBase | DatabaseSink) else None,
-            self._dead_letter_producer() if isinstance(model.sink, DatabaseSink) else {},
+            model.errors.dead_letter_topic if isinstance(model.sink, TopicSinkBase) else None,
             self._news.add_dead_letters,
         )
         return model.sink.start(frame, self.built.around, how)
-
-    def _dead_letter_producer(self) -> dict[str, str]:
-        """The settings of a producer at the brokers of the source, which dead letters go to."""
-        source = self.built.read.model.source
-        if not isinstance(source, TopicBase):
-            return {}
-        return self.built.around.clients("producer", source.bootstrap_servers, shared_by_all(source.kafka))
 
     def _start_bad(self) -> list[StreamingQuery]:
         """The query of its dead letters, where it has one."""

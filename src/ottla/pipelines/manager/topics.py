@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ottla.client.admin import Admin, NewTopic
 from ottla.config import unknown
@@ -60,8 +60,15 @@ def by_clients(reads: Iterable[Read]) -> dict[Clients, Group]:
     groups: dict[Clients, Group] = {}
     for read in reads:
         inputs = ((("inputs", name), part) for name, part in read.model.inputs.items())
-        for path, part in ((("source",), read.model.source), (("sink",), read.model.sink), *inputs):
-            if isinstance(part, TopicBase | TopicSinkBase):
+        parts: list[tuple[tuple[str, ...], Any]] = [
+            (("source",), read.model.source),
+            (("sink",), read.model.sink),
+            *inputs,
+        ]
+        if read.model.errors.dead_letter_topic is not None:
+            parts.append((("errors",), read.model.letters_part))
+        for path, part in parts:
+            if part is None or isinstance(part, TopicBase | TopicSinkBase):
                 with placed(read, *path):
                     clients = clients_of(read, part)
                 group = groups.setdefault(clients, Group(read.place(*path), []))
@@ -70,7 +77,7 @@ def by_clients(reads: Iterable[Read]) -> dict[Clients, Group]:
     return groups
 
 
-def clients_of(read: Read, part: TopicBase | TopicSinkBase) -> Clients:
+def clients_of(read: Read, part: TopicBase | TopicSinkBase | None) -> Clients:
     """How the brokers of a source or sink are reached."""
     return tuple(sorted(surroundings_of(read).any_client("admin", part).items()))
 
@@ -95,9 +102,8 @@ def written(read: Read, clients: Clients) -> list[str]:
     topics = []
     if isinstance(model.sink, TopicSinkBase) and clients_of(read, model.sink) == clients:
         topics += [model.sink.topic] if model.sink.topic is not None and not model.routed else []
-    home = model.source if isinstance(model.source, TopicBase) else model.sink
-    if isinstance(home, TopicBase | TopicSinkBase) and clients_of(read, home) == clients:
-        topics += [model.errors.dead_letter_topic] if model.errors.dead_letter_topic is not None else []
+    dead = model.errors.dead_letter_topic
+    topics += [dead] if dead is not None and clients_of(read, model.letters_part) == clients else []
     return topics
 
 

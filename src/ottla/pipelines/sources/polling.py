@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ottla.errors import OttlaError
+from ottla.pipelines.dead_letters import BadRow, BadRows, DeadLetterTopic
 from ottla.pipelines.feeds.feed import Feed, Position, Write
 from ottla.pipelines.feeds.feed_reader import MOST_ROWS
 from ottla.pipelines.sources.fed import FedSource, not_beside
@@ -46,7 +47,7 @@ class PollingSource(FedSource):
 
     def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
         columns = not_beside(self.describe(), parse_schema("schema", self.columns()))
-        return PollingFeed(self.resolved(around), columns), columns
+        return PollingFeed(self.resolved(around), columns, around.letters), columns
 
     def resolved(self, around: Surroundings) -> PollingSource:
         """The same with the values of its secrets."""
@@ -54,6 +55,14 @@ class PollingSource(FedSource):
         if hasattr(self, ADDRESS):
             found[ADDRESS] = with_values(getattr(self, ADDRESS), around.resolve_address)
         return self.model_copy(update=found)
+
+
+def json_of(row: Any) -> bytes:
+    """Return a row as JSON; as a text, which no schema has, if it is nested too deep or refers to itself."""
+    try:
+        return json.dumps(row, default=str).encode()
+    except (RecursionError, ValueError) as error:
+        return json.dumps(f"{type(row).__name__} that is not JSON: {error}").encode()
 
 
 def with_values(value: Any, resolve: Callable[[str], str]) -> Any:
@@ -69,27 +78,39 @@ class PollingFeed:
 
     goes_ahead = False  # an address is asked when its rows are wanted
 
-    def __init__(self, source: PollingSource, columns: StructType) -> None:
+    def __init__(self, source: PollingSource, columns: StructType, letters: DeadLetterTopic | None = None) -> None:
         self.source, self.columns = source, columns
+        self.bad_rows = BadRows(letters)
         self.most = self.portion = MOST_ROWS
 
+    @property
+    def dead_letters(self) -> int:
+        return self.bad_rows.count
+
     def poll(self, position: Position | None, write: Write) -> Position | None:
+        self.bad_rows.begin()
         rows, after = self.source.poll(None if position is None else position["at"])
         for start in range(0, len(rows), CHUNK):
             write(self.batch(rows[start : start + CHUNK]))
+        self.bad_rows.send()
         return {"at": after}
 
     def batch(self, rows: Sequence[Any]) -> pa.RecordBatch:
+        """Return the rows that fit the schema, and put the others aside."""
         schema = to_arrow_schema(self.columns, timezone="UTC")
-        texts: Any = pa.array([json.dumps(row, default=str).encode() for row in rows], pa.binary())
+        texts: Any = pa.array([json_of(row) for row in rows], pa.binary())
         found = Json(pa.struct(list(schema))).decode(texts)
         for row, told in found.errors.items():
             text = texts[row].as_py().decode()
-            raise PollingError(
-                f"{self.source.describe()}: {text[:80]!r} is not what schema says: {told}; correct schema"
-            )
+            cause = f"{text[:80]!r} is not what schema says: {told}"
+            self.bad_rows.add(self.source.describe(), BadRow({"value": text}, cause), "correct schema")
         values: Any = found.values
-        return pa.RecordBatch.from_arrays(values.flatten(), schema=schema)
+        batch = pa.RecordBatch.from_arrays(values.flatten(), schema=schema)
+        return (
+            batch.take(pa.array([row for row in range(len(rows)) if row not in found.errors]))
+            if found.errors
+            else batch
+        )
 
     def settle(self, position: Position | None) -> None:
         """There is nobody to tell."""

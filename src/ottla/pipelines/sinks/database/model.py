@@ -26,11 +26,11 @@ from ottla.pipelines.address import shown
 from ottla.pipelines.databases.database import Database
 from ottla.pipelines.databases.table import Keys, Table
 from ottla.pipelines.databases.url import DatabaseUrl, database_of
+from ottla.pipelines.dead_letters import DeadLetterTopic
 from ottla.pipelines.model import NameList
 from ottla.pipelines.place import of_key
 from ottla.pipelines.rows import column, in_json
 from ottla.pipelines.sinks.batches import Written, start_batches
-from ottla.pipelines.sinks.database.refused_rows import DeadLetterTopic
 from ottla.pipelines.sinks.database.statements import Statements, add_offsets
 from ottla.pipelines.sinks.database.table_writer import TableWriter
 from ottla.pipelines.sinks.sink import Sink
@@ -112,7 +112,7 @@ class DatabaseSink(Sink):
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
         database, rows, statements = self.parts(frame, around)
         creation = [statements.create(types_of(database, rows, self.pk_fields))] if self.auto_create else []
-        ready = ReadyTables(database, statements, [*creation, statements.create_marks()], letters_of(how))
+        ready = ReadyTables(database, statements, [*creation, statements.create_marks()], around.letters)
         return start_batches(rows, how, ready.writer, whole=True)
 
     def parts(self, frame: DataFrame, around: Surroundings) -> tuple[Database, DataFrame, Statements]:
@@ -128,13 +128,6 @@ class DatabaseSink(Sink):
         """The columns as the table has them, and whether a row is one that is to be deleted."""
         rows = upserts(frame, self.pk_fields, self.delete_enabled)
         return rows.select(*(written(column(one.name), one.dataType, is_sqlite).alias(one.name) for one in rows.schema))
-
-
-def letters_of(how: How) -> DeadLetterTopic | None:
-    """Where refused rows are put aside, if they are."""
-    if how.dead_letter_topic is None:
-        return None
-    return DeadLetterTopic(how.dead_letter_topic, how.name, how.dead_letter_producer)
 
 
 class ReadyTables:

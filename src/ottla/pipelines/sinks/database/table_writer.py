@@ -17,9 +17,10 @@ from ottla.pipelines.databases.binary_copy import goes_as_it_is
 from ottla.pipelines.databases.copying import is_plain, means_the_same
 from ottla.pipelines.databases.database import Database, DatabaseError, RefusedRowError
 from ottla.pipelines.databases.table import Table
+from ottla.pipelines.dead_letters import BadRow, DeadLetterTopic
 from ottla.pipelines.sinks.batches import Written
 from ottla.pipelines.sinks.database.copied_rows import CopiedRows
-from ottla.pipelines.sinks.database.refused_rows import DeadLetterTopic, RefusedRow, cause_of
+from ottla.pipelines.sinks.database.refused_rows import cause_of
 from ottla.pipelines.sinks.database.row_by_row import RowByRow, plain
 from ottla.pipelines.sinks.database.staged_rows import StagedRows, can_be_staged
 from ottla.pipelines.sinks.database.statements import Statements
@@ -66,13 +67,13 @@ class TableWriter:
             if not self.is_due(connection, batch, offsets):
                 return Written(0)
             table = self.database.table(connection, self.statements.table)
-            refused: list[RefusedRow] = []
+            refused: list[BadRow] = []
             count = sum(self.try_rows(connection, rows, table, refused) for rows in held)
             if refused:
                 letters.send(refused)
             return Written(count, len(refused))
 
-    def try_rows(self, connection: Any, rows: pa.RecordBatch, table: Table, refused: list[RefusedRow]) -> int:
+    def try_rows(self, connection: Any, rows: pa.RecordBatch, table: Table, refused: list[BadRow]) -> int:
         """Write rows, by halves where one of them is refused; how many were written."""
         if not rows.num_rows:
             return 0
@@ -85,7 +86,7 @@ class TableWriter:
             connection.execute("rollback to savepoint ottla_rows")
             if rows.num_rows == 1:
                 values = {name: plain(rows.column(name))[0] for name in self.statements.columns}
-                refused.append(RefusedRow(values, cause_of(error, table, values)))
+                refused.append(BadRow(values, cause_of(error, table, values)))
                 return 0
             half = rows.num_rows // 2
             parts = (rows.slice(0, half), rows.slice(half))

@@ -100,6 +100,6 @@ class DatabaseSource(FedSource):
             zone=self.db_timezone,
         )
         polled.check(table, self.validate_non_null)
-        return TableFeed(database, polled, self.batch_max_rows), not_beside(
+        return TableFeed(database, polled, self.batch_max_rows, around.letters), not_beside(
             f"table {table.name}", polled.table.schema()
         )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ottla.pipelines.databases.arrow_rows import arrow_of
-from ottla.pipelines.databases.copying import can_be_copied, copy_out
+from ottla.pipelines.databases.copying import can_be_copied, copied_rows
 from ottla.pipelines.databases.database import Database, DatabaseError
 from ottla.pipelines.databases.table import differences
+from ottla.pipelines.dead_letters import BadRow, BadRowError, BadRows, DeadLetterTopic, shown
 from ottla.pipelines.feeds.feed import Position, Write
 from ottla.pipelines.sources.database.dialects import DIALECTS
 from ottla.pipelines.sources.database.polled import Polled, Query, UpTo
@@ -27,20 +29,28 @@ class TableFeed:
 
     goes_ahead = True
 
-    def __init__(self, database: Database, polled: Polled, most: int) -> None:
+    def __init__(self, database: Database, polled: Polled, most: int, letters: DeadLetterTopic | None = None) -> None:
         self.database, self.polled = database, polled
         self.most, self.portion = most, polled.most
         self.dialect = DIALECTS[database.kind]
         self.writers = Writers()
+        self.bad_rows = BadRows(letters)
         self._connection: Any = None
         self._frozen: Any = None
         self._is_frozen = False
 
+    @property
+    def dead_letters(self) -> int:
+        return self.bad_rows.count
+
     def poll(self, position: Position | None, write: Write) -> Position | None:
         try:
             connection = self._connection = self._connection or self.database.open()
-            return self._poll(connection, position, write)
-        except DatabaseError:
+            self.bad_rows.begin()
+            after = self._poll(connection, position, write)
+            self.bad_rows.send()
+            return after
+        except (DatabaseError, BadRowError):
             self.close()  # the next attempt has a connection of its own
             raise
 
@@ -71,25 +81,36 @@ class TableFeed:
             return self._copy(connection, query, schema, position, write)
         width = len(schema)
         for rows in database.rows(connection, *query):
-            write(arrow_of(polled.table.name, [row[:width] for row in rows], schema))
+            good, bad = arrow_of([row[:width] for row in rows], schema)
+            for row, _, cause in bad:
+                self._put_aside(rows[row], cause)
+            write(good)
             position = polled.position(rows[-1])
         return position
+
+    def _put_aside(self, row: Sequence[Any], cause: str) -> None:
+        """Put a row aside; BadRowError, with its key, if there are no dead letters."""
+        polled = self.polled
+        names = [*(one.name for one in polled.table.columns), *(field.name for field in polled.kept())]
+        values = dict(zip(names, row, strict=True))
+        key = {name: values[name] for name in polled.table.key if name in values} or polled.position(row)
+        found = ", ".join(f"{name} = {shown(value)}" for name, value in key.items())
+        whole = {one.name: values[one.name] for one in polled.table.columns}
+        remedy = "correct the row, leave the column out of columns"
+        self.bad_rows.add(f"table {polled.table.name}: row {found}", BadRow(whole, cause), remedy)
 
     def _copy(
         self, connection: Any, query: Query, schema: pa.Schema, position: Position | None, write: Write
     ) -> Position | None:
-        """As `_poll` for what Arrow reads itself."""
+        """As `_poll`, for columns that Arrow reads itself."""
         polled, width = self.polled, len(schema)
         whole = pa.schema([*schema, *polled.kept()])
-        try:
-            with self.database.telling(), connection.transaction():
-                for rows in copy_out(connection, query.text, query.values, whole):
-                    write(rows.select(range(width)))
-                    position = polled.position([column[-1].as_py() for column in rows.columns])
-        except pa.ArrowInvalid as error:
-            raise DatabaseError(
-                f"table {polled.table.name}: {error}; mend the row, or leave the column out of columns"
-            ) from None
+        with self.database.telling(), connection.transaction():
+            for rows, bad, last in copied_rows(connection, query.text, query.values, whole):
+                for row, cause in bad:
+                    self._put_aside(row, cause)
+                write(rows.select(range(width)))
+                position = polled.position(last)
         return position
 
     def _bound(self, connection: Any, position: Position | None) -> Any:

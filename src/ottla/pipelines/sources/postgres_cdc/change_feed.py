@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BinaryType,
@@ -29,9 +28,10 @@ from pyspark.sql.types import (
 )
 
 from ottla.errors import ConfigError
-from ottla.pipelines.databases.arrow_rows import array_of
+from ottla.pipelines.databases.arrow_rows import UNFIT, arrow_of
 from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.databases.table import differences
+from ottla.pipelines.dead_letters import BadRow, BadRowError, BadRows, DeadLetterTopic, shown
 from ottla.pipelines.feeds.feed import Position, Write
 from ottla.pipelines.sources.postgres_cdc.captured import Captured
 from ottla.pipelines.sources.postgres_cdc.changes import Change, Changes, Row
@@ -66,21 +66,38 @@ class ChangeFeed:
 
     goes_ahead = False  # it reads from where the slot stands, which is moved when rows are in the sink
 
-    def __init__(self, slot: Slot, captured: Captured, envelope: Envelope, home: Path, most: int) -> None:
+    def __init__(
+        self,
+        slot: Slot,
+        captured: Captured,
+        envelope: Envelope,
+        home: Path,
+        most: int,
+        letters: DeadLetterTopic | None = None,
+    ) -> None:
+        self.bad_rows = BadRows(letters)
         self.slot, self.captured, self.envelope, self.home = slot, captured, envelope, home
         self.most = self.portion = most
         self._connection: Any = None
         self._is_frozen = False
         self._end: int | None = None
 
+    @property
+    def dead_letters(self) -> int:
+        return self.bad_rows.count
+
     def poll(self, position: Position | None, write: Write) -> Position | None:
         try:
             with self.slot.database.telling():
                 connection = self._connected()
+                self.bad_rows.begin()
                 if position is None:
-                    return self._snapshot(connection, write)
-                return self._changes(connection, position, write)
-        except DatabaseError:
+                    after = self._snapshot(connection, write)
+                else:
+                    after = self._changes(connection, position, write)
+                self.bad_rows.send()
+                return after
+        except (DatabaseError, BadRowError):
             self.close()  # the next attempt has a connection of its own
             raise
 
@@ -202,6 +219,8 @@ class ChangeFeed:
 
     def _rows(self, connection: Any, changes: Sequence[Change]) -> list[Out]:
         """The rows of some changes."""
+        import psycopg
+
         envelope, found = self.envelope, list[Out]()
         for change in changes:
             if change.op == "t" and not envelope.is_whole:
@@ -209,7 +228,11 @@ class ChangeFeed:
                     f"table {envelope.table.name} was emptied by TRUNCATE, which its rows cannot say; begin anew under another name, or "
                     "with envelope: true, where it is a change"
                 )
-            before, after = (envelope.values(row, self._parse) for row in (change.before, change.after))
+            try:
+                before, after = (envelope.values(row, self._parse) for row in (change.before, change.after))
+            except (psycopg.DataError, *UNFIT) as error:
+                self._put_aside(change.after or change.before or {}, change._asdict(), " ".join(str(error).split()))
+                continue
             if change.after is not None and after is not None and not envelope.is_whole:
                 self._fill(connection, after, change.after)
             found += envelope.rows(about(change), before, after)
@@ -244,10 +267,18 @@ class ChangeFeed:
         schema = to_arrow_schema(self.envelope.columns(), timezone="UTC")
         for start in range(0, len(rows), CHUNK):
             part = rows[start : start + CHUNK]
-            arrays = [
-                array_of(self.envelope.table.name, field, [row.get(field.name) for row in part]) for field in schema
-            ]
-            write(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            good, bad = arrow_of([[row.get(name) for name in schema.names] for row in part], schema)
+            for row, _, cause in bad:
+                values = part[row]
+                self._put_aside(values.get("after") or values.get("before") or values, values, cause)
+            write(good)
+
+    def _put_aside(self, row: Mapping[str, Any], values: Mapping[str, Any], cause: str) -> None:
+        """Put a change aside; BadRowError, with the key of its row, if there are no dead letters."""
+        table = self.envelope.table
+        key = ", ".join(f"{name} = {shown(decoded(row.get(name)))}" for name in table.key) or "without a key"
+        remedy = "leave the column out of the publication, or correct the row and begin anew under another name"
+        self.bad_rows.add(f"table {table.name}: row {key}", BadRow(decoded(values), cause), remedy)
 
     def _check_columns(self, now: Captured) -> None:
         """DatabaseError where the columns are not those that the rows have."""
@@ -268,6 +299,15 @@ def noted_table(home: Path, slot: Slot) -> Mapping[str, Any] | None:
     known = read_intent(home)
     found: Mapping[str, Any] | None = known.get("table") if known.get("slot") == slot.name else None
     return found
+
+
+def decoded(value: Any) -> Any:
+    """Return what PostgreSQL wrote of a row as text."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, Mapping):
+        return {name: decoded(one) for name, one in value.items()}
+    return value
 
 
 def text_of(value: Value) -> str:

@@ -106,7 +106,9 @@ class PostgresCdcSource(FedSource):
             self.tombstones_on_delete,
             version("ottla"),
         )
-        return ChangeFeed(slot, captured, envelope, around.home, self.batch_max_rows), envelope.columns()
+        return ChangeFeed(
+            slot, captured, envelope, around.home, self.batch_max_rows, around.letters
+        ), envelope.columns()
 
     def checked(self, slot: Slot, connection: Any, home: Path) -> Captured:
         """Return the table as it is captured; ConfigError where its changes cannot be read as the file asks."""

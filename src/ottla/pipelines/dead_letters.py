@@ -1,0 +1,124 @@
+"""Rows that cannot be read or written, and the topic that they are put aside in.
+
+A row of a table, of a change or of an answer is no record of a topic, so its dead letter has the row as JSON, with headers of Kafka
+Connect's that say why (KIP-298).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ottla.errors import OttlaError, RecordTooLargeError
+from ottla.spark.sink.dead_letters import PREFIX, STAGE
+
+POLL = "TASK_POLL"
+"""The stage, as Kafka Connect calls it, of rows that a source cannot read."""
+REMEDY = "set errors: {tolerance: all, deadLetterTopic: …}, which puts such rows aside"
+CUT_BYTES = 100_000
+"""Bytes that are kept of a row that is too large for its topic."""
+
+
+class BadRowError(OttlaError):
+    """A row cannot be read or written."""
+
+
+class BadRow(NamedTuple):
+    """A row and the cause."""
+
+    values: Mapping[str, Any]
+    cause: str
+
+
+@dataclass(frozen=True)
+class DeadLetterTopic:
+    """The topic in which the bad rows of a pipeline are put aside."""
+
+    topic: str
+    pipeline: str
+    settings: Mapping[str, str]
+    """Of the producer."""
+
+    def send(self, rows: Sequence[BadRow], stage: str = STAGE) -> None:
+        """Write all of them; return when the brokers have them."""
+        from ottla.client.producer import Producer
+
+        with Producer({**self.settings, "acks": "all"}) as producer:
+            sent, too_large = [], []
+            for row in rows:
+                try:
+                    sent.append(
+                        (row, producer.send(self.topic, value_of(row.values), headers=self.headers(row, stage)))
+                    )
+                except RecordTooLargeError:
+                    too_large.append(row)
+            producer.flush()
+            for row, result in sent:
+                try:
+                    result.result()
+                except RecordTooLargeError:
+                    too_large.append(row)
+            for row in too_large:
+                data = value_of(row.values)
+                cut = BadRow(row.values, f"{row.cause} (cut here from {len(data):,} bytes)")
+                producer.send(self.topic, data[:CUT_BYTES], headers=self.headers(cut, stage)).result()
+
+    def headers(self, row: BadRow, stage: str) -> list[tuple[str, bytes | None]]:
+        """The cause in the words of Kafka Connect; there is no topic, because the row is not a record."""
+        known = {"topic": "", "connector.name": self.pipeline, "stage": stage, "exception.message": row.cause}
+        return [(PREFIX + name, text.encode(errors="replace")) for name, text in known.items()]
+
+
+class BadRows:
+    """The rows of one fetch of a source that cannot be read."""
+
+    def __init__(self, letters: DeadLetterTopic | None) -> None:
+        self.letters = letters
+        self.count = 0
+        """Rows that were put aside so far."""
+        self._held: list[BadRow] = []
+
+    def begin(self) -> None:
+        """Forget the rows of a fetch that failed."""
+        self._held.clear()
+
+    def add(self, where: str, row: BadRow, remedy: str) -> None:
+        """Keep a row for `send`; BadRowError if there are no dead letters."""
+        if self.letters is None:
+            raise BadRowError(f"{where}: {row.cause}; {remedy}, or {REMEDY}")
+        self._held.append(BadRow(row.values, f"{where}: {row.cause}"))
+
+    def send(self) -> None:
+        """Put aside the rows of this fetch."""
+        if self.letters is not None and self._held:
+            self.letters.send(self._held, POLL)
+            self.count += len(self._held)
+            self._held.clear()
+
+
+def value_of(values: Mapping[str, Any]) -> bytes:
+    """Return a row as JSON; numbers that JSON does not have are text."""
+    return json.dumps(plain(values), default=text_of).encode()
+
+
+def plain(value: Any) -> Any:
+    """Return a value with NaN and infinity as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def text_of(value: Any) -> str:
+    """Return a value for which JSON has no type."""
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, of 60 characters at most."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
