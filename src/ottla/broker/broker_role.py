@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ottla.broker.authentication.authentication import Authentication
 from ottla.broker.authentication.listener_security import warn_of
@@ -29,6 +30,9 @@ from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.directory.privacy import is_open_to_others
 
+if TYPE_CHECKING:
+    from ottla.broker.controllers.local_metadata import LocalMetadata
+
 log = logging.getLogger(__name__)
 
 
@@ -44,8 +48,9 @@ class BrokerRole:
         users: Sequence[NewUser],
         end: Callable[[], None],
         fail: Callable[[OttlaError], None],
+        local: LocalMetadata | None,
     ) -> None:
-        """`end` stops the node; so does `fail`, which states why."""
+        """`end` stops the node; so does `fail`, which states why. `local` is the metadata of the node's controller role."""
         self._given = config
         self._server = server
         self._listeners = listeners
@@ -54,9 +59,11 @@ class BrokerRole:
         clock, timers, selector = server.clock, server.timers, server.selector
         self.disk = Disk(server.call_soon)
         apis = spoken_versions(joins=config.joins, shows_metrics=bool(config.metrics_listen))
-        self.node = BrokerNode(config, directory, clock, timers, self.disk, apis)
+        self.node = BrokerNode(
+            config, directory, clock, timers, self.disk, apis, None if local is None else local.image
+        )
         self._gap_check = GapCheck(directory, self.disk)
-        around = selector, server.call_soon, end, fail, self._open_ports_in_time
+        around = selector, server.call_soon, end, fail, self._open_ports_in_time, local
         self._joined = join(self.node, listeners.names, *around) if config.joins else None
         self.node.reached_at = listeners.addresses
         self.node.passwords.ensure(users)

@@ -26,6 +26,7 @@ from ottla.broker.controllers.active_controller import ActiveController
 from ottla.broker.controllers.controller_peers import ControllerPeers
 from ottla.broker.controllers.controller_snapshots import ControllerSnapshots
 from ottla.broker.controllers.introduction import Introduction, introduction_of
+from ottla.broker.controllers.local_metadata import LocalMetadata
 from ottla.broker.controllers.node_errors import explain_unwritable_metadata
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.controllers.quorum_node import fixed_voters, leaderless_of, make_raft, place_of
@@ -80,6 +81,7 @@ class ControllerRole:
         self._listeners = listeners
         self._stop_node = fail
         self._has_failed = self._is_closed = False
+        self._local: LocalMetadata | None = None
         self._clock, self._timers = server.clock, server.timers
         self._disk = Disk(server.call_soon, threads=1)
         self.split = Split()
@@ -96,7 +98,8 @@ class ControllerRole:
             self._warn_of_open_listeners()
             log = QuorumLog.open(directory, self._clock, fixed_voters(config))
             raft = make_raft(config, directory.meta, log, self._clock, random.random(), listeners.bound)
-            self._connect_to_voters(partial(place_of, raft, config))
+            self._place = partial(place_of, raft, config)
+            self._connect_to_voters(self._place)
             make_term = terms(config, directory, log, self._clock, self._timers, self.stop_on_failure)
             begin = partial(self._begin_term, make_term)
             self.driver = RaftDriver(raft, log, self, self._clock, random.random, begin, self.stop_on_failure)
@@ -129,6 +132,11 @@ class ControllerRole:
         name = f"ottla-controller-{self._config.node_id}"
         self._peers = ControllerPeers(lambda node: LoopConnection(f"{name}-{node}", *how), place)
         self._introducing_peers = ControllerPeers(lambda node: LoopConnection(f"{name}-{node}-aside", *how), place)
+
+    def local_metadata(self) -> LocalMetadata:
+        """Return the committed metadata for the broker role of this node. OttlaError if it cannot be read."""
+        self._local = LocalMetadata(self._snapshots, self.driver.raft, self._place)
+        return self._local
 
     def start(self) -> None:
         """Take part in the quorum."""
@@ -198,12 +206,22 @@ class ControllerRole:
 
     def go_on(self, now: float) -> None:
         if self._snapshots.unfinished:
-            self._snapshots.go_on()
+            self.stop_on_failure(self._snapshots.go_on)
         self.driver.look()
         self.receive(now)
+        self._publish()
         self._requests.send_responses()
         if self.driver.raft.wake_at <= now:
             self.driver.step(Tick())
+
+    def _publish(self) -> None:
+        """Let the broker role of this node apply what was committed, before responses say that it is."""
+        if self._local is None or self._has_failed:
+            return
+        try:
+            self._local.publish()
+        except OttlaError as error:
+            self._stop_node(explain_unwritable_metadata("broker", error))
 
     # what is repeated
 

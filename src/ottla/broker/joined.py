@@ -20,6 +20,7 @@ from ottla.network.listener import Listener
 from ottla.network.selector import Selector
 
 if TYPE_CHECKING:
+    from ottla.broker.controllers.local_metadata import LocalMetadata
     from ottla.broker.controllers.membership import Membership
     from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere, Inquiry, Verdicts
     from ottla.broker.coordinators.markers_elsewhere import MarkersElsewhere
@@ -126,15 +127,17 @@ def join(
     end: Callable[[], None],
     fail: Callable[[OttlaError], None],
     open_ports: Callable[[], None],
+    local: LocalMetadata | None,
 ) -> Joined:
     """Make a broker that has these listeners one of the cluster's; nothing is sent before `start`.
 
-    `open_ports` is called when the broker has caught up with the metadata, before it asks to be unfenced.
+    `open_ports` is called when the broker has caught up with the metadata, before it asks to be unfenced. `local` is the
+    metadata of the controller role in this process, if it has one.
     """
     from ottla.broker.controllers.membership import Membership, listeners_of  # only where there is a cluster
 
     told = listeners_of(node.config, {name: each.address for each, name in listeners.items()})
-    membership = Membership(node.config, node.directory, node.observed, told, node.clock, call_soon)
+    membership = Membership(node.config, node.directory, node.observed, told, node.clock, call_soon, local)
     from ottla.coordination.lifecycle.handing_over import is_news
 
     assert node.brokers is not None

@@ -91,7 +91,9 @@ class BrokerNode:
         timers: Timers,
         disk: Disk,
         apis: Sequence[ApiVersion],
+        observed: ObservedMetadata | None = None,
     ) -> None:
+        """`observed` is the metadata of the controller role in this process; without it the broker has a log of its own."""
         self._given = config
         self.apis = apis
         """What this broker speaks."""
@@ -115,7 +117,7 @@ class BrokerNode:
         """Refused batches that must be appended before those after them."""
         self.partitions.suspect = self.flusher.suspect = self.disk_watch.suspect
         self._disk = disk
-        cluster = self._open_metadata()
+        cluster = observed or self._open_metadata()
         if not config.joins:
             cluster.ask(lambda ticket: NodeStarted(ticket, config.node_id))
         self.brokers = Brokers(cluster) if config.joins else None
@@ -301,7 +303,7 @@ class BrokerNode:
     @property
     def metadata_log(self) -> Log:
         """The log of the cluster's metadata."""
-        return self.directory.open_logs[METADATA_PARTITION]
+        return self._cluster.log
 
     @property
     def client_quotas(self) -> ClientQuotas:
@@ -380,10 +382,8 @@ class BrokerNode:
             )
 
     def _open_metadata(self) -> Runtime[ClusterMetadata]:
-        self.directory.ensure_whole(METADATA_PARTITION, is_copy=self._given.joins and not self._given.combines)
-        # Where a controller has the log in the same directory, this half of the node has a copy for as long as it runs.
-        open_log = self.directory.open_passing_log if self._given.combines else self.directory.open_log
-        opened = open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
+        self.directory.ensure_whole(METADATA_PARTITION, is_copy=self._given.joins)
+        opened = self.directory.open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
         if self._given.joins:
             from ottla.broker.machines.observed_metadata import ObservedMetadata  # only where there is a cluster
             from ottla.broker.machines.observed_snapshots import snapshot_rules

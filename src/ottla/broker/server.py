@@ -63,14 +63,15 @@ class Server:
             undo.callback(self._end_request_log)
             # The ports first: without them nothing in the directory is touched.
             self._listeners = BoundListeners(sockets, config)
+            listeners = None if not config.combines else self._listeners_of_controller()
             users = read_users(config.add_scram.value) if config.add_scram is not None else ()
             self._directory = self._open_directory(undo)
             if config.controls:
                 self.controller = self._make_controller(config, self._listeners)
             else:
+                if listeners is not None:
+                    self.controller = self._add_controller(listeners)
                 self.broker = self._make_broker(users)
-            if config.combines:
-                self.controller = self._add_controller()
             undo.pop_all()
 
     def _open_directory(self, undo: ExitStack) -> DataDirectory | DataDirectories:
@@ -91,20 +92,25 @@ class Server:
     def _make_broker(self, users: Sequence[NewUser]) -> BrokerRole:
         from ottla.broker.broker_role import BrokerRole  # a controller does not load it
 
-        return BrokerRole(self.config, self._sockets, self._listeners, self._directory, users, self._end, self._fail)
+        local = None if self.controller is None else self.controller.local_metadata()
+        around = self._end, self._fail, local
+        return BrokerRole(self.config, self._sockets, self._listeners, self._directory, users, *around)
 
     def _make_controller(self, config: BrokerConfig, listeners: BoundListeners) -> ControllerRole:
         from ottla.broker.controller_role import ControllerRole  # a broker does not load it
 
         return ControllerRole(config, self._sockets, listeners, self._directory.main, self._fail)
 
-    def _add_controller(self) -> ControllerRole:
-        """Make the controller of a node that is a broker as well. The broker's clients do not take the places of other nodes."""
+    def _listeners_of_controller(self) -> BoundListeners:
+        """Bind the controller's ports of a combined node. Connections of clients do not count towards their limit."""
+        config = controller_half(self.config)
+        return BoundListeners(self._sockets, config, ConnectionLimit(affordable_connections(config.max_connections)))
+
+    def _add_controller(self, listeners: BoundListeners) -> ControllerRole:
+        """Make the controller of a combined node."""
         from ottla.broker.controllers.quorum_log import PARTITION
 
-        config = controller_half(self.config)
-        limit = ConnectionLimit(affordable_connections(config.max_connections))
-        controller = self._make_controller(config, BoundListeners(self._sockets, config, limit))
+        controller = self._make_controller(controller_half(self.config), listeners)
         self._lent_log = self._directory.main.lend_log(PARTITION)
         return controller
 

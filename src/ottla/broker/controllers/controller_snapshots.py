@@ -1,9 +1,10 @@
-"""Snapshots of the metadata, which each voter makes for itself as Kafka's controllers do (KIP-630), so that the log does not grow for ever.
+"""The committed metadata of a voter, and snapshots of it, which each voter makes for itself (KIP-630).
 
-    committed ──► replayed ──► so many bytes, or so long ago ──► written beside the loop ──► what is too old of the log goes
+    committed ──► replayed ──► image ──► the broker role of this node, at the end of the turn
+                                 └──► after so many bytes or so long a snapshot, written by a disk thread; then the old part of the log is deleted
 
-For this a voter has the metadata as they are committed; what an active controller has goes ahead of that, and may be taken back. A snapshot is what
-another is given that comes with less than the log has.
+The active controller's own state is ahead of the committed one and may be dropped, so it is not used here. A snapshot is
+sent to a node whose log ends before this one begins.
 """
 
 from __future__ import annotations
@@ -17,20 +18,27 @@ from ottla.broker.machines.observed_snapshots import Beside, SnapshotRules, Work
 from ottla.clock import Clock
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.errors import CorruptRecordError, KafkaError
+from ottla.protocol.schema import Message
 
 logger = logging.getLogger(__name__)
 Done = Callable[[BaseException | None], None]
+Applied = Callable[[list[Message] | None], None]
+"""Takes the records that were applied to the metadata; None if a snapshot has replaced all of it."""
 
 
 class CommittedMetadata(ObservedMetadata):
-    """Reads the log, and leaves it to the quorum's machine to change it."""
+    """Reads the log; only the state machine of the quorum changes it."""
+
+    def reload(self) -> None:
+        """Read the newest snapshot again. CorruptRecordError, KafkaError if there is none for the start of the log."""
+        self.machine = self._build()
 
     def _go_on_at(self, offset: int) -> None:
         raise CorruptRecordError(f"no snapshot in {self.log.directory} stands for what was before its log")
 
 
 class ControllerSnapshots:
-    """Belongs to the loop, but for what `beside` does elsewhere."""
+    """Belongs to the loop, except for the work that is given to `beside`."""
 
     def __init__(
         self, log: QuorumLog, rules: SnapshotRules, clock: Clock, beside: Beside, told: Callable[[], None]
@@ -42,43 +50,77 @@ class ControllerSnapshots:
         self._submit = beside
         self._told = told
         self._image: CommittedMetadata | None = None
+        self._applied: Applied | None = None
+        self._is_shared = False
+        """True if the broker role of this node reads the metadata here."""
+        self._records: list[Message] | None = []
+        """The records that were applied since the last `publish`; None after a snapshot."""
+        self._published = 0
         self.begin_anew()
+        self._records = []
+        self._published = 0 if self._image is None else self._image.applied
+
+    def share(self) -> ObservedMetadata:
+        """Return the committed metadata for the broker role. CorruptRecordError, KafkaError if it cannot be read."""
+        self._is_shared = True
+        return self._image or CommittedMetadata(self._log.log, self._clock, self._rules)
+
+    def subscribe(self, applied: Applied | None) -> None:
+        """Have `publish` call `applied` with each change of the metadata."""
+        self._applied = applied
 
     def begin_anew(self) -> None:
-        """The log begins elsewhere: read what stands for all before it."""
+        """Read the snapshot with which the log begins now."""
         try:
-            self._image = CommittedMetadata(self._log.log, self._clock, self._rules)
-            self._image.snapshots.beside = self._beside
+            if self._image is None:
+                self._image = CommittedMetadata(self._log.log, self._clock, self._rules)
+                self._image.snapshots.beside = self._beside
+            else:
+                self._image.reload()
+            self._records = None
         except (CorruptRecordError, KafkaError) as error:
             self._give_up(error)
 
     @property
     def metadata(self) -> ClusterMetadata | None:
-        """As it is committed, as far as that is known here; None where it cannot be read."""
+        """The committed metadata, as far as this node knows it; None if it cannot be read."""
         return None if self._image is None else self._image.machine
 
     @property
     def unfinished(self) -> bool:
-        """Whether some of what is committed waits so that the loop can do something else."""
+        """True if committed records wait to be applied, so that the loop can do something else."""
         return self._image is not None and self._image.unfinished
 
     def committed(self, high_watermark: int) -> None:
-        """Most voters have all below."""
+        """Apply what is below the high watermark."""
         if self._image is not None:
             self._image.committed = max(self._image.committed, min(high_watermark, self._log.log.end_offset))
             self.go_on()
 
     def go_on(self) -> None:
-        """Let more of it become state, for a moment, and write a snapshot if it is time."""
+        """Apply more of it, for a limited time, and write a snapshot if it is due."""
         if self._image is None:
             return
         try:
-            self._image.go_on()
+            records = self._image.go_on()
         except (CorruptRecordError, KafkaError) as error:
             self._give_up(error)
+        else:
+            if self._records is not None and self._is_shared:
+                self._records += records
+
+    def publish(self) -> None:
+        """Report what was applied since the last time. Called when the state machine of the quorum is at rest."""
+        if self._applied is None or self._image is None or self._image.applied == self._published:
+            return
+        records, self._records = self._records, []
+        self._published = self._image.applied
+        self._applied(records)
 
     def _give_up(self, error: Exception) -> None:
-        """Without them the quorum goes on all the same."""
+        """Go on without snapshots. A broker role that reads the metadata here cannot go on."""
+        if self._is_shared:
+            raise error
         self._image = None
         logger.error(
             "%s; no snapshots are made until the next start, and the log in %s grows", error, self._log.directory

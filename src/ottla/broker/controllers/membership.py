@@ -9,6 +9,7 @@ from ottla.broker.cluster.placement import cordoned
 from ottla.broker.controllers.errands import Errands
 from ottla.broker.controllers.forwarder import Forwarder
 from ottla.broker.controllers.lifecycle_thread import LifecycleThread
+from ottla.broker.controllers.local_metadata import LocalMetadata
 from ottla.broker.controllers.metadata_fetcher import MetadataFetcher
 from ottla.broker.machines.observed_metadata import ObservedMetadata, Prepared
 from ottla.broker.peers.peers import Peers
@@ -26,7 +27,7 @@ from ottla.coordination.lifecycle.events import (
     StopWanted,
 )
 from ottla.coordination.lifecycle.handing_over import is_awaited
-from ottla.coordination.quorum.observer import NOBODY, Address, Observer
+from ottla.coordination.quorum.observer import Address, Observer
 from ottla.errors import OttlaError
 from ottla.kafka_id import id_of
 from ottla.protocol.schema import Message
@@ -45,7 +46,9 @@ class Membership:
         listeners: Sequence[Listener],
         clock: Clock,
         call_soon: Callable[[Callable[[], None]], None],
+        local: LocalMetadata | None,
     ) -> None:
+        """`local` is the metadata of the controller role in this process, if it has one."""
         self._metadata = metadata
         self._directory = directory
         self._call_soon = call_soon
@@ -57,10 +60,6 @@ class Membership:
         self.on_serving: Callable[[], None] = lambda: None
         self.on_end: Callable[[OttlaError | None], None] = lambda error: None
         online = tuple(each.directory_id for each in directory.online())
-        known = [Address(*each) for each in controllers(config)]
-        # The votes of this node are for its controller half: the other half reads along as anybody may.
-        reader = NOBODY if config.combines else config.node_id
-        observer = Observer(known, reader, directory.cluster_id, id_of(directory.meta.directory_id))
         who = Incarnation(
             config.node_id,
             directory.cluster_id,
@@ -72,33 +71,48 @@ class Membership:
             directory.previous_epoch,
         )
         self.peers = Peers(config, clock)
-        self._fetcher = MetadataFetcher(
-            observer,
-            lambda: metadata.end,
-            metadata.prepare,
-            self._keep,
-            call_soon,
-            self.end,
-            self.peers.controller("ottla-metadata"),
-            lambda: self._lifecycle.tell(ControllerElected()),
-        )
-        self.forwarder = Forwarder(lambda: observer.leader, self.peers.controller("ottla-forwarder"), call_soon, clock)
+        source: LocalMetadata | MetadataFetcher
+        if local is None:
+            source = self._fetcher_of(config)
+        else:
+            source = local
+            local.connect(self._report, self._tell_of_leader)
+        self._source = source
+        self.forwarder = Forwarder(lambda: source.leader, self.peers.controller("ottla-forwarder"), call_soon, clock)
         self.partition_forwarder = Forwarder(
-            lambda: observer.leader, self.peers.controller("ottla-partitions"), call_soon, clock
+            lambda: source.leader, self.peers.controller("ottla-partitions"), call_soon, clock
         )
         """For what concerns copies, which is not to wait behind what clients want."""
         self.errands = Errands(self.forwarder, config.node_id, lambda: self.epoch)
         self._lifecycle = LifecycleThread(
             BrokerLifecycle(who, spans_of(config), clock.monotonic()),
-            lambda: observer.leader,
+            lambda: source.leader,
             self.peers.controller("ottla-lifecycle"),
             self,
             clock,
             lambda: dict(metadata.machine.registrations),
         )
 
+    def _fetcher_of(self, config: BrokerConfig) -> MetadataFetcher:
+        directory, metadata = self._directory, self._metadata
+        known = [Address(*each) for each in controllers(config)]
+        observer = Observer(known, config.node_id, directory.cluster_id, id_of(directory.meta.directory_id))
+        return MetadataFetcher(
+            observer,
+            lambda: metadata.end,
+            metadata.prepare,
+            self._keep,
+            self._call_soon,
+            self.end,
+            self.peers.controller("ottla-metadata"),
+            self._tell_of_leader,
+        )
+
+    def _tell_of_leader(self) -> None:
+        self._lifecycle.tell(ControllerElected())
+
     def start(self) -> None:
-        self._fetcher.start()
+        self._source.start()
         self._lifecycle.start()
 
     def leave(self) -> None:
@@ -112,7 +126,7 @@ class Membership:
     def close(self) -> None:
         """End the conversations; the epoch under which they were held goes into the mark of a clean shutdown."""
         self._closed = True
-        for each in (self._lifecycle, self._fetcher, self.forwarder, self.partition_forwarder):
+        for each in (self._lifecycle, self._source, self.forwarder, self.partition_forwarder):
             each.close()
         self._directory.broker_epoch = self._lifecycle.lifecycle.epoch
 
@@ -144,11 +158,15 @@ class Membership:
 
     def _tell(self, before: int, records: list[Message] | None) -> None:
         if self._metadata.applied > before:
-            self.on_applied(records)
-            awaited = is_awaited(self._metadata.machine.registrations.values(), records)
-            self._lifecycle.tell(MetadataApplied(self._metadata.applied - 1, awaited))
+            self._report(records)
         if self._metadata.unfinished:
             self._call_soon(self._go_on)
+
+    def _report(self, records: list[Message] | None) -> None:
+        """Apply what has changed to the parts of the broker; tell the broker's lifecycle how far it is."""
+        self.on_applied(records)
+        awaited = is_awaited(self._metadata.machine.registrations.values(), records)
+        self._lifecycle.tell(MetadataApplied(self._metadata.applied - 1, awaited))
 
 
 def spans_of(config: BrokerConfig) -> Spans:

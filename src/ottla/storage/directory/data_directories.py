@@ -282,9 +282,6 @@ class DataDirectories:
             partition, config, now_ms=now_ms, topic_id=topic_id, replicated=replicated
         )
 
-    def open_passing_log(self, partition: TopicPartition, config: LogConfig, *, now_ms: int) -> Log:
-        return self.main.open_passing_log(partition, config, now_ms=now_ms)
-
     def lend_log(self, partition: TopicPartition) -> Log:
         return self.place(partition).lend_log(partition)
 

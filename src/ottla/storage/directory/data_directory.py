@@ -75,7 +75,6 @@ class DataDirectory:
         self.deletions = Deletions(path)
         self.futures = FutureLogs(path)
         self.lost = LostDirectories(path)
-        self._passing: list[Log] = []
         self._lent: dict[TopicPartition, Log] = {}
         self._lock = lock
         self._checkpoints = OffsetCheckpoints(path)
@@ -191,7 +190,7 @@ class DataDirectory:
 
     def abandon(self) -> Callable[[], None]:
         """Use it no more, as it has failed; what is left to do for that may be done in any thread."""
-        logs = [*self.open_logs.values(), *self._passing, *self.futures.logs]
+        logs = [*self.open_logs.values(), *self.futures.logs]
         for log in logs:
             log.closed = True
         self.open_logs.clear()
@@ -263,14 +262,6 @@ class DataDirectory:
         if log.recovery is not None and partition in self.cleaner_offsets:
             self.cleaner_offsets[partition] = min(self.cleaner_offsets[partition], log.end_offset)
         self.open_logs[partition] = log
-        return log
-
-    def open_passing_log(self, partition: TopicPartition, config: LogConfig, *, now_ms: int) -> Log:
-        """A second log of a partition, for this run alone: its folder bears the name of a deleted one, which no start keeps."""
-        log = Log.open(
-            self.path / f"{partition}.{uuid.uuid4().hex}-delete", config, now_ms=now_ms, clean=True, recovery_point=0
-        )
-        self._passing.append(log)
         return log
 
     def adopt(self, partition: TopicPartition, future: Log, *, now_ms: int, committed: int | None) -> Log:
@@ -400,7 +391,6 @@ class DataDirectory:
         Where a log cannot be closed the others are, the shutdown was not clean, and KafkaError says why.
         """
         try:
-            self._drop_passing()
             self.futures.release()
             if clean and self._lock.held:
                 self._close_logs()
@@ -414,12 +404,6 @@ class DataDirectory:
         finally:
             self.open_logs.clear()
             self._lock.release()
-
-    def _drop_passing(self) -> None:
-        for log in self._passing:
-            log.release()
-            remove_tree(log.directory)
-        self._passing.clear()
 
     def _lower(self, partition: TopicPartition, offset: int) -> None:
         """Before a log is cut: a start after a crash believes what the checkpoints say of it."""
