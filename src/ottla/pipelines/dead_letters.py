@@ -26,6 +26,10 @@ class BadRowError(OttlaError):
     """A row cannot be read or written."""
 
 
+class RefusedBatchError(BadRowError):
+    """A batch cannot be written for one of its rows. Spark writes the same batch again at each start, so trying again is of no use."""
+
+
 class BadRow(NamedTuple):
     """A row and the cause."""
 

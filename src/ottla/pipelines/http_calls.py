@@ -17,8 +17,16 @@ PASSING = (429, 502, 503, 504)
 """Answers after which to ask again, when the server says so or after a moment."""
 
 
+REFUSED = (400, 413, 422)
+"""Answers about the content of a request, which stay the same when it is sent again."""
+
+
 class HttpError(OttlaError):
     """A server did not answer, or refused."""
+
+
+class RefusedContentError(HttpError):
+    """A server refused what a request contains."""
 
 
 def web_address(text: str) -> str:
@@ -60,7 +68,8 @@ def call(
         raise HttpError(f"{where} does not answer: {reason(error)}") from None
     if not (200 <= answer.status < 300 or answer.status in also):
         said = " ".join(answer.data[:200].decode(errors="replace").split())
-        raise HttpError(f"{where} answers {answer.status} {answer.reason or ''}: {said or 'nothing more'}")
+        kind = RefusedContentError if answer.status in REFUSED else HttpError
+        raise kind(f"{where} answers {answer.status} {answer.reason or ''}: {said or 'nothing more'}")
     return answer
 
 

@@ -20,6 +20,8 @@ KEY, TOPIC, PARTITION, OFFSET = "_key", "_topic", "_partition", "_offset"
 TIMESTAMP, HEADERS, TOMBSTONE = "_timestamp", "_headers", "_tombstone"
 FAILED, RECORD = "_failed", "_record"
 """Where errors are tolerated: what is wrong with a row, and the record that it was."""
+OFFERED, KEPT = "rows that were offered to a table", "rows that a table takes"
+"""The names of two counts of Spark's; the difference was put aside."""
 BEFORE, HOLDS = "_before", "_holds"
 """While a step with a predicate is at work: the row as it was, and whether it is touched."""
 BESIDE = (KEY, TOPIC, PARTITION, OFFSET, TIMESTAMP, HEADERS, TOMBSTONE, FAILED, RECORD, BEFORE, HOLDS)

@@ -7,13 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from deltalake import DeltaTable, Field, Schema
+from deltalake.schema import PrimitiveType
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
+from ottla.pipelines.dead_letters import RefusedBatchError
 from ottla.pipelines.sinks.delta_upserts import DeltaUpserts
 from ottla.pipelines.sinks.upserts import DELETED
 from ottla.spark.tables.delta_store import DeltaStore
 from ottla.spark.tables.guard import BatchMark
 from ottla.spark.tables.options import DeltaOptions, read_table_options
+from tests.pipelines.dead_letters import broker_of_letters, letters_at, topic_at
 
 COLUMNS = StructType([StructField("id", LongType()), StructField("item", StringType())])
 
@@ -80,3 +84,70 @@ def test_a_key_and_a_value_become_wider_with_merge_schema(tmp_path: Path) -> Non
     found = opened.to_pyarrow_table()
     there = dict(zip(found.column("id").to_pylist(), found.column("n").to_pylist(), strict=True))
     assert there == {1: 9, 2: 2**40, 2**41: 3}
+
+
+KEYED = StructType([StructField("id", DoubleType()), StructField("item", StringType()), StructField("n", LongType())])
+ROWS: list[tuple[float | None, str | None, int, bool]] = [
+    (1.0, "a", 1, False),
+    (None, "no key", 2, False),
+    (float("nan"), "no number", 3, False),
+    (4.0, None, 4, False),
+    (5.0, None, 5, True),
+    (6.0, "f", 6, False),
+]
+
+
+def batch_of(values: list[Any]) -> Any:
+    names = ("id", "item", "n", DELETED)
+    table = pa.table({name: [row[at] for row in values] for at, name in enumerate(names)})
+    kinds: Any = (pa.float64(), pa.string(), pa.int64(), pa.bool_())
+    found = Batch(table.cast(pa.schema([pa.field(name, kind) for name, kind in zip(names, kinds, strict=True)])))
+    found.schema = KEYED
+    return found
+
+
+def with_required_item(tmp_path: Path) -> DeltaStore:
+    """A table in which `item` may not be null."""
+    store = DeltaStore(read_table_options(DeltaOptions, {"path": str(tmp_path / "orders")}))
+    fields = [
+        Field("id", PrimitiveType("double")),
+        Field("item", PrimitiveType("string"), nullable=False),
+        Field("n", PrimitiveType("long")),
+    ]
+    DeltaTable.create(store.name, Schema(fields))
+    return store
+
+
+def numbers_in(store: DeltaStore) -> list[int]:
+    table: Any = store.open()
+    return sorted(table.to_pyarrow_table().column("n").to_pylist())
+
+
+def test_rows_without_a_key_or_a_required_value_are_put_aside_and_the_others_are_merged(tmp_path: Path) -> None:
+    store = with_required_item(tmp_path)
+    with broker_of_letters() as broker:
+        upserts = DeltaUpserts(store, ("id",), str(tmp_path), topic_at(broker))
+        assert upserts.write(batch_of([(5.0, "e", 5, False)]), 0, "q") == 0
+        assert upserts.write(batch_of(ROWS), 1, "q") == 3
+        found = letters_at(broker)
+    assert numbers_in(store) == [1, 6]
+    assert found[1][0] == {"id": "nan", "item": "no number", "n": 3}
+    assert [cause.removeprefix(f"table {store.name}: ") for _, cause in found] == [
+        "column 'id' of the key is null",
+        "column 'id' of the key is NaN, which is equal to no value",
+        "column 'item' is null, which the table does not allow",
+    ]
+
+
+@pytest.mark.parametrize("bad", [1, 2, 3])
+def test_without_dead_letters_a_batch_with_such_a_row_is_refused_before_anything_is_written(
+    tmp_path: Path, bad: int
+) -> None:
+    store = with_required_item(tmp_path)
+    upserts = DeltaUpserts(store, ("id",), str(tmp_path))
+    with pytest.raises(
+        RefusedBatchError, match=rf"column '\w+' .* in the row id = .*, n = {bad + 1}; fill it or leave"
+    ):
+        upserts.write(batch_of([ROWS[0], ROWS[bad]]), 0, "q")
+    assert numbers_in(store) == []
+    assert not store.knows_query("q")

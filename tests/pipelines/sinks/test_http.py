@@ -12,7 +12,8 @@ from ottla.errors import OttlaError
 from ottla.pipelines.http_calls import pool
 from ottla.pipelines.sinks.http import JSON, Sender
 from ottla.spark.tables.guard import BatchMark
-from tests.pipelines.web import Answer, Web, web
+from tests.pipelines.dead_letters import broker_of_letters, letters_at, topic_at
+from tests.pipelines.web import Answer, Asked, Web, web
 
 
 @pytest.fixture
@@ -54,5 +55,37 @@ def test_a_server_that_is_busy_gets_the_same_again_and_one_that_refuses_is_told(
     assert sender(batch(0), "0", [rows(1)]) == (1, 0)
     assert len({one.headers["Idempotency-Key"] for one in server.asked}) == 1
     server.answers += [Answer(b"bad id", status=422)]
-    with pytest.raises(OttlaError, match=f"^{server.url} answers 422 .*: bad id$"):
+    with pytest.raises(
+        OttlaError, match=f"^{server.url} answers 422 .*: bad id; the request had the row .*1.*; correct"
+    ):
         sender(batch(0), "0", [rows(1)])
+
+
+def test_rows_that_a_server_refuses_are_put_aside_and_the_others_arrive_once(server: Web) -> None:
+    def answer(asked: Asked) -> Answer:
+        found = json.loads(asked.body)
+        return Answer(b"bad id", 422) if any(one["id"] in (2, 5) for one in found) else Answer()
+
+    server.answer = answer  # type: ignore[method-assign]
+    with broker_of_letters() as broker:
+        sender = Sender(server.url, "POST", {}, 4, 30_000, topic_at(broker))
+        for _ in range(2):
+            assert sender(batch(0), "0", [rows(1, 2, 3, 4, 5, 6)]) == (4, 2)
+        found = letters_at(broker)
+    assert [row for row, _ in found] == [{"id": 2}, {"id": 5}] * 2
+    assert {"answers 422" in cause and "bad id" in cause for _, cause in found} == {True}
+    arrived = {
+        one.headers["Idempotency-Key"]: [row["id"] for row in json.loads(one.body)]
+        for one in server.asked
+        if answer(one).status == 200
+    }
+    assert sorted(number for numbers in arrived.values() for number in numbers) == [1, 3, 4, 6]
+
+
+def test_a_server_that_fails_for_another_reason_puts_no_row_aside(server: Web) -> None:
+    server.answers += [Answer(b"who are you?", status=401)]
+    with broker_of_letters() as broker:
+        sender = Sender(server.url, "POST", {}, 1, 30_000, topic_at(broker))
+        with pytest.raises(OttlaError, match="answers 401"):
+            sender(batch(0), "0", [rows(1)])
+        assert letters_at(broker) == []

@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, Field, Schema
+from deltalake.schema import PrimitiveType
 
+from ottla.spark.tables.iceberg_store import IcebergStore
+from ottla.spark.tables.options import IcebergOptions
 from tests.spark.pipelines.test_manager import Folder, committed, folder, topic
 from tests.spark.topics import Topics
 
@@ -114,3 +119,55 @@ def test_an_empty_value_stops_a_pipeline_that_tolerates_nothing_and_deletes_noth
     assert not folder.run(p={"source": topic(source, valueFormat="json", valueSchema="id bigint"), "sink": table})
     (reason, *_) = [told.facts["reason"] for told in folder.told if told.event == "failed"]
     assert f"the record at offset 1 of {source}-0 cannot be decoded: value: it has 0 bytes and no content" in reason
+
+
+def table_of(folder: Folder, kind: str) -> dict[str, Any]:
+    """A sink whose table allows no null in `n`."""
+    if kind == "delta":
+        DeltaTable.create(
+            str(folder.path / "t"),
+            Schema([Field("id", PrimitiveType("long")), Field("n", PrimitiveType("long"), nullable=False)]),
+        )
+        return {"type": "delta", "path": "t"}
+    options = IcebergOptions(path="shop.t", warehouse=str(folder.path / "lake"))
+    catalog = IcebergStore(options).catalog()
+    catalog.create_namespace("shop")
+    columns = [pa.field("id", pa.int64()), pa.field("n", pa.int64(), nullable=False)]
+    catalog.create_table("shop.t", pa.schema(columns))
+    return {"type": "iceberg", "table": "shop.t", "warehouse": "lake"}
+
+
+def ids_in(folder: Folder, kind: str) -> list[int]:
+    reader = folder.spark.read.format(f"ottla_{kind}")
+    if kind == "iceberg":
+        reader = reader.option("warehouse", str(folder.path / "lake"))
+    return sorted(row["id"] for row in reader.load(str(folder.path / "t") if kind == "delta" else "shop.t").collect())
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_null_that_a_table_does_not_allow_is_a_dead_letter_and_is_counted(
+    folder: Folder, topics: Topics, kind: str
+) -> None:
+    source = topics.create("in")
+    topics.send(source, '{"id": 1, "n": 1}', '{"id": 2, "n": null}', '{"id": 3, "n": 3}')
+    read = topic(source, valueFormat="json", valueSchema="id bigint, n bigint")
+    pipeline = {**tolerant(topics, read), "sink": table_of(folder, kind)}
+    assert folder.run(p=pipeline), folder.told
+    assert ids_in(folder, kind) == [1, 3]
+    (letter,) = committed(topics.servers, f"{topics.prefix}-dead")
+    assert json.loads(letter.value) == {"id": 2, "n": None}
+    assert told(letter)["exception.message"].endswith("column 'n' is null, which the table does not allow")
+    assert [one.facts for one in folder.told if one.event == "progress"][-1]["dead_letters"] == 1
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_without_dead_letters_such_a_null_fails_the_pipeline_once_with_its_row(
+    folder: Folder, topics: Topics, kind: str
+) -> None:
+    source = topics.create("in")
+    topics.send(source, '{"id": 1, "n": 1}', '{"id": 2, "n": null}')
+    read = topic(source, valueFormat="json", valueSchema="id bigint, n bigint")
+    assert not folder.run(p={"source": read, "sink": table_of(folder, kind)})
+    (reason,) = [told.facts["reason"] for told in folder.told if told.event == "failed"]
+    assert "column 'n' is null in the row id = 2, n = None, and the table does not allow that; fill it" in reason
+    assert ids_in(folder, kind) == []

@@ -83,7 +83,10 @@ def test_a_task_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_null_where_the_table_wants_none_is_one_sentence(tmp_path: Path) -> None:
     bad = rows(1).set_column(1, "text", pa.array([None], pa.string()))
-    with pytest.raises(SchemaMismatchError, match=r"^column 'text' is null in a row, and must not be in this table"):
+    with pytest.raises(
+        SchemaMismatchError,
+        match=r"^column 'text' is null in the row n = 1, text = None, .*, and the table does not allow that; fill",
+    ):
         writer(layout(tmp_path, required="n text")).write([bad])
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ottla.pipelines.manager.progress import Progress, observed, progress_of
+from ottla.pipelines.rows import KEPT, OFFERED
 from ottla.spark.ranges.progress import offset_of
 
 Report = dict[str, Any]
@@ -51,6 +52,7 @@ class News:
         for report in after(self.last_of_rows, of_rows):
             self.last_of_rows = report["timestamp"]
             self._of_sources += of_sources(report)
+            self._of_sink += observed(report, OFFERED) - observed(report, KEPT)
             if report["durationMs"].get("addBatch") is not None:  # else it looked for rows, and there were none
                 told.append(progress_of(report, self._dead_letters))
         return self._remembered(told) or self._remembered(self._late_letters())

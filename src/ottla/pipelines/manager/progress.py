@@ -55,7 +55,7 @@ def position(told: Mapping[str, Any]) -> int | None:
     return sum(sum(one.values()) for one in offsets) if offsets else None
 
 
-def observed(told: Mapping[str, Any]) -> int:
-    """The rows that went by where they were counted."""
-    counted = (told.get("observedMetrics") or {}).get(OBSERVED) or {}
+def observed(told: Mapping[str, Any], name: str = OBSERVED) -> int:
+    """Return the rows that were counted under a name."""
+    counted = (told.get("observedMetrics") or {}).get(name) or {}
     return int(counted.get("count", 0))

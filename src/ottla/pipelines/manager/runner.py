@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.client.config.common_config import shared_by_all
 from ottla.errors import ConfigError
+from ottla.pipelines.dead_letters import RefusedBatchError
 from ottla.pipelines.manager.build import Built
 from ottla.pipelines.manager.ending import end
 from ottla.pipelines.manager.facts import Facts
@@ -23,7 +24,7 @@ from ottla.pipelines.manager.life import HELD, Life, State
 from ottla.pipelines.manager.news import News, Report
 from ottla.pipelines.manager.outgrown import outgrown
 from ottla.pipelines.manager.progress import OBSERVED
-from ottla.pipelines.manager.reasons import reason_of
+from ottla.pipelines.manager.reasons import reason_of, texts_of
 from ottla.pipelines.place import PipelineFileError
 from ottla.pipelines.sinks import Sink
 from ottla.pipelines.sinks.topic import TopicSinkBase
@@ -32,6 +33,7 @@ from ottla.pipelines.sources.database import DatabaseSource
 from ottla.pipelines.sources.postgres_cdc import PostgresCdcSource
 from ottla.pipelines.sources.topic import TopicBase
 from ottla.pipelines.surroundings import SERVERS, How
+from ottla.spark.tables.errors import NullInColumnError
 
 STARTING_SECONDS = 60.0
 """How long the next pipeline waits for one that does not get going."""
@@ -215,6 +217,9 @@ class Runner:
         return bool(told)
 
     def _failed(self, error: BaseException, now: float) -> None:
+        if is_refused_batch(error):
+            self.refuse(self._hidden(error))
+            return
         what = outgrown(error)
         if what is not None:
             self.refuse(self.home.cannot_go_on(what))
@@ -233,6 +238,12 @@ class Runner:
 
     def _hidden(self, error: BaseException) -> str:
         return self.built.read.secrets.hidden(reason_of(error))
+
+
+def is_refused_batch(error: BaseException) -> bool:
+    """True if a sink refused a batch for one of its rows, which the next attempt would write again."""
+    names = (RefusedBatchError.__name__, NullInColumnError.__name__)
+    return any(name in text for text in texts_of(error) for name in names)
 
 
 def has_columns_of_elsewhere(built: Built) -> bool:

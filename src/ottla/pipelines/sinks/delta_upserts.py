@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from ottla.errors import ConfigError
+from ottla.pipelines.dead_letters import DeadLetterTopic
+from ottla.pipelines.sinks.missing_values import check_rows, put_aside
 from ottla.pipelines.sinks.upserts import DELETED
 from ottla.spark.tables.attempts import commit_once
 from ottla.spark.tables.batch import offsets_digest
@@ -27,16 +28,19 @@ class DeltaUpserts:
     store: DeltaStore
     key: tuple[str, ...]
     checkpoint: str
+    letters: DeadLetterTopic | None = None
+    """Where rows are put aside that the table does not take; None: the batch fails."""
 
-    def write(self, batch: DataFrame, number: int, query: str) -> None:
-        """Once, however often it is asked."""
+    def write(self, batch: DataFrame, number: int, query: str) -> int:
+        """Write a batch once, however often it is called; return how many rows were put aside."""
         from deltalake.exceptions import CommitFailedError
 
-        rows = batch.toArrow()
         columns = StructType([one for one in batch.schema.fields if one.name != DELETED])
-        self.store.prepare(columns)
+        required = [name for name in self.store.prepare(columns).required if name not in self.key]
+        rows, bad = check_rows(batch.toArrow(), self.store.name, required, self.key)
+        put_aside(bad, self.letters)
         mark = BatchMark(query, number, offsets_digest(self.checkpoint, number))
-        changes = last_of_each(rows, self.key, self.store.name)
+        changes = last_of_each(rows, self.key)
         if changes.num_rows:
             commit_once(
                 self.store.name,
@@ -48,6 +52,7 @@ class DeltaUpserts:
             )
         elif not self.store.knows_query(query):
             self.store.commit([], columns, False, mark)  # so that the table knows the query when its first rows come
+        return len(bad)
 
     def merge(self, table: Any, rows: pa.Table, columns: StructType, mark: BatchMark) -> None:
         from deltalake.exceptions import CommitFailedError, DeltaError
@@ -67,13 +72,8 @@ class DeltaUpserts:
             raise TableError(f"table {self.store.name} refuses a batch: {error}") from None
 
 
-def last_of_each(rows: pa.Table, key: Sequence[str], table: str) -> pa.Table:
-    """The last row of each key."""
-    for name in key:
-        if rows.column(name).null_count:
-            raise ConfigError(
-                f"table {table}: a row has no {name}, which key names; leave such rows out in a step, or name other columns"
-            )
+def last_of_each(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return the last row of each key."""
     numbered = rows.append_column("_number", pa.array(range(rows.num_rows), pa.int64()))
     last: Any = numbered.group_by(list(key)).aggregate([("_number", "max")]).column("_number_max")
     return rows.take(

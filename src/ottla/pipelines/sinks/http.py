@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -14,7 +15,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.pipelines.address import shown
-from ottla.pipelines.http_calls import WebUrl, call
+from ottla.pipelines.dead_letters import REMEDY, BadRow, DeadLetterTopic, RefusedBatchError
+from ottla.pipelines.http_calls import RefusedContentError, WebUrl, call
 from ottla.pipelines.rows import column, in_json, values
 from ottla.pipelines.sinks.batches import Written, start_batches
 from ottla.pipelines.sinks.sink import Sink
@@ -46,7 +48,9 @@ class HttpSink(Sink):
         whole = F.struct(*map(column, values(frame)))
         rows = frame.select(in_json(whole).alias(JSON))
         headers = {name: around.resolve(value) for name, value in self.headers.items()}
-        to = Sender(around.resolve_address(self.url), self.method, headers, self.batch_max_rows, self.timeout_ms)
+        to = Sender(
+            around.resolve_address(self.url), self.method, headers, self.batch_max_rows, self.timeout_ms, around.letters
+        )
         return start_batches(rows, how, lambda query: to, whole=False)
 
 
@@ -59,16 +63,41 @@ class Sender:
     headers: dict[str, str]
     rows: int
     timeout_ms: int
+    letters: DeadLetterTopic | None = None
+    """Where rows are put aside that the server refuses; None: the batch fails."""
 
     def __call__(self, mark: BatchMark, task: str, rows: Iterable[pa.RecordBatch]) -> Written:
-        count = 0
+        count, refused = 0, list[BadRow]()
         for number, texts in enumerate(together(rows, self.rows)):
-            key = hashlib.sha256(f"{mark.query}/{mark.batch}/{task}/{number}".encode()).hexdigest()[:32]
-            headers = {"Content-Type": "application/json", "Idempotency-Key": key, **self.headers}
-            body = texts[0] if self.rows == 1 else f"[{','.join(texts)}]"
+            bad = self.send(f"{mark.query}/{mark.batch}/{task}/{number}", texts)
+            refused += bad
+            count += len(texts) - len(bad)
+        if refused and self.letters is not None:
+            self.letters.send(refused)
+        return Written(count, len(refused))
+
+    def send(self, name: str, texts: list[str]) -> list[BadRow]:
+        """Send rows in one request, or by halves if the server refuses one of them; return the refused rows."""
+        key = hashlib.sha256(name.encode()).hexdigest()[:32]
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key, **self.headers}
+        body = texts[0] if self.rows == 1 else f"[{','.join(texts)}]"
+        try:
             call(self.method, self.url, headers, self.timeout_ms, body=body.encode())
-            count += len(texts)
-        return Written(count)
+        except RefusedContentError as error:
+            if self.letters is None:
+                at = (
+                    f"the row {texts[0][:200]}"
+                    if len(texts) == 1
+                    else f"{len(texts)} rows, the first of which is {texts[0][:200]}"
+                )
+                raise RefusedBatchError(
+                    f"{error}; the request had {at}; correct or leave out such rows in a step, or {REMEDY}"
+                ) from None
+            if len(texts) == 1:
+                return [BadRow(json.loads(texts[0]), str(error))]
+            half = len(texts) // 2
+            return [*self.send(f"{name}/0", texts[:half]), *self.send(f"{name}/1", texts[half:])]
+        return []
 
 
 def together(rows: Iterable[pa.RecordBatch], most: int) -> Iterator[list[Any]]:

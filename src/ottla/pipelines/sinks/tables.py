@@ -9,16 +9,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.errors import ConfigError
+from ottla.pipelines.dead_letters import DeadLetterTopic
 from ottla.pipelines.model import NameList, Scalar
 from ottla.pipelines.rows import beside, known, values
 from ottla.pipelines.sinks.delta_upserts import DeltaUpserts
+from ottla.pipelines.sinks.missing_values import without_bad_rows
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.sinks.upserts import upserts
 from ottla.pipelines.surroundings import How, Surroundings
 from ottla.pipelines.under_way import under_way
 from ottla.spark.sink.write_stream import query_of
 from ottla.spark.tables.delta_store import DeltaStore
-from ottla.spark.tables.options import DeltaOptions, local_folder, read_table_options
+from ottla.spark.tables.errors import TableError
+from ottla.spark.tables.iceberg_store import IcebergStore
+from ottla.spark.tables.options import DeltaOptions, IcebergOptions, local_folder, read_table_options
+from ottla.spark.tables.store import Store
 
 
 class DeltaSink(Sink):
@@ -59,19 +64,23 @@ class DeltaSink(Sink):
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
         if self.key:
             return self.start_upserts(frame, around, how)
-        writer = how.writer(frame.drop(*beside(frame))).format("ottla_delta")
         options = table_options(self.partition_by, self.merge_schema) | around.options(self.options)
+        rows = frame.drop(*beside(frame))
+        if around.letters is not None:
+            store = DeltaStore(read_table_options(DeltaOptions, {**options, "path": around.path(self.path)}))
+            rows = tolerated(rows, store, around.letters)
+        writer = how.writer(rows).format("ottla_delta")
         return writer.options(**options).start(around.path(self.path))
 
     def start_upserts(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
         options = table_options(self.partition_by, self.merge_schema) | around.options(self.options)
         store = DeltaStore(read_table_options(DeltaOptions, {**options, "path": around.path(self.path)}))
-        to = DeltaUpserts(store, tuple(self.key), how.checkpoint)
+        to = DeltaUpserts(store, tuple(self.key), how.checkpoint, around.letters)
         rows = upserts(frame, self.key, self.delete_enabled)
 
         def write(batch: DataFrame, number: int) -> None:
             with under_way():
-                to.write(batch, number, query_of(how.checkpoint))
+                how.count_dead_letters(to.write(batch, number, query_of(how.checkpoint)))
 
         return how.writer(rows).foreachBatch(write).start()
 
@@ -101,11 +110,24 @@ class IcebergSink(Sink):
         return f"Iceberg table {self.table}"
 
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
-        writer = how.writer(frame.drop(*beside(frame))).format("ottla_iceberg")
         options = table_options(self.partition_by, self.merge_schema) | around.options(self.options)
         if self.warehouse is not None:
             options["warehouse"] = around.path(self.warehouse)
+        rows = frame.drop(*beside(frame))
+        if around.letters is not None:
+            store = IcebergStore(read_table_options(IcebergOptions, {**options, "path": self.table}))
+            rows = tolerated(rows, store, around.letters)
+        writer = how.writer(rows).format("ottla_iceberg")
         return writer.options(**options).start(self.table)
+
+
+def tolerated(rows: DataFrame, store: Store, letters: DeadLetterTopic) -> DataFrame:
+    """Return the stream without the rows that lack a column that the table requires, which are put aside."""
+    try:
+        required = store.prepare(rows.schema).required
+    except TableError:  # which the query reports
+        return rows
+    return without_bad_rows(rows, store.name, required, letters) if required else rows
 
 
 def checked_folder(key: str, path: str) -> str:

@@ -16,6 +16,10 @@ class SchemaMismatchError(TableError):
     """Rows do not fit the table."""
 
 
+class NullInColumnError(SchemaMismatchError):
+    """A row has no value in a column in which the table allows no null."""
+
+
 class CheckpointError(TableError):
     """What a checkpoint says and what the table says cannot both be true."""
 

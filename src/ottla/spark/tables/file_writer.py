@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from ottla.spark.tables.errors import SchemaMismatchError
+from ottla.spark.tables.errors import NullInColumnError
 from ottla.spark.tables.options import Compression
 from ottla.spark.tables.partition_values import Values, split, without
 from ottla.spark.tables.stats import stats_of
@@ -62,6 +62,8 @@ class FileWriter:
         self.layout, self.folder, self.name = layout, folder, name
         self.compression, self.target_size = compression, target_size
         self.schema = to_arrow_schema(layout.schema, timezone="UTC")
+        required = (one.with_nullable(one.name not in layout.required) for one in self.schema)
+        self.file_schema = pa.schema(list(required))  # Iceberg refuses files in which a required column is optional
         self.done: list[DataFile] = []
         self._open: dict[Values, OpenFile] = {}
         self._pending: dict[Values, list[pa.RecordBatch]] = {}
@@ -87,6 +89,7 @@ class FileWriter:
             return
         rows = batch.cast(self.schema)
         self.check_required(rows)
+        rows = pa.RecordBatch.from_arrays(rows.columns, schema=self.file_schema)
         for values, part in self.parts(rows):
             self._pending.setdefault(values, []).append(part)
             self._pending_bytes[values] = self._pending_bytes.get(values, 0) + part.nbytes
@@ -94,9 +97,14 @@ class FileWriter:
             self.write_out(max(self._pending_bytes, key=self._pending_bytes.__getitem__))
 
     def check_required(self, rows: pa.RecordBatch) -> None:
+        """NullInColumnError for a null in a column in which the table allows none."""
         for column in self.layout.required:
             if rows.column(column).null_count:
-                raise SchemaMismatchError(f"column {column!r} is null in a row, and must not be in this table; fill it")
+                number = rows.column(column).is_null().index(True).as_py()
+                row = ", ".join(f"{name} = {rows.column(name)[number]}" for name in rows.schema.names)
+                raise NullInColumnError(
+                    f"column {column!r} is null in the row {row[:200]}, and the table does not allow that; fill it, or leave such rows out"
+                )
 
     def parts(self, rows: pa.RecordBatch) -> Iterator[tuple[Values, pa.RecordBatch]]:
         """The rows of each partition, as its files have them."""
