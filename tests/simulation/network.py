@@ -217,7 +217,7 @@ class SimulatedClient:
         if connection is not None:
             connection.break_off(why)
 
-    def nobody_is_there(self) -> bool:
+    def is_every_broker_down(self) -> bool:
         return False  # the simulated network loses, and does not refuse
 
     def trouble(self) -> str:

@@ -203,7 +203,6 @@ ROOMS: dict[str, Room] = {
             "client/producer/partitioner.py",
             "client/producer/buffer_pool.py",
             "client/producer/in_flight_batches.py",
-            "client/producer/leader_changes.py",
             "client/producer/producer_batch.py",
             "client/producer/producer_sequences.py",
             "client/producer/record_accumulator.py",

@@ -1,7 +1,7 @@
-"""Which client of a pipeline takes what of its settings of Kafka's.
+"""Distributes a pipeline's Kafka settings to its clients.
 
-One file speaks for a consumer, a producer and an admin. Each is told what it knows, and what only another knows is left out; a name
-that none of them knows stays, so that it is never passed over.
+One file has settings for a consumer, a producer and an admin. Each client gets those that it has; settings of other clients are
+left out. A name that no client has is passed to all, so that it is reported.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ottla.client.config.setting_owners import Face, names_of, takers, told_of
+from ottla.client.config.setting_owners import ClientKind, explain_unknown, find_owners, setting_names
 from ottla.config import unknown
 
 
 @cache
 def promised() -> tuple[str, ...]:
-    """Kafka's names that are not there yet: the client says of each why not."""
+    """Return Kafka's names that Ottla does not support yet; a client gives the reason for each."""
     from ottla.client.admin import config as admin
     from ottla.client.config.common_config import COMMON_NOT_YET
     from ottla.client.producer import config as producer
@@ -24,16 +24,16 @@ def promised() -> tuple[str, ...]:
     return (*COMMON_NOT_YET, *admin.NOT_YET, *producer.NOT_YET)
 
 
-def meant_for(face: Face, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that this client takes, and those that nobody knows."""
-    return {name: value for name, value in settings.items() if face in takers(name) or not takers(name)}
+def meant_for(face: ClientKind, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that this client has, and those that no client has."""
+    return {name: value for name, value in settings.items() if face in find_owners(name) or not find_owners(name)}
 
 
-def mistake_in(name: str, face: Face | None = None) -> str | None:
-    """What is wrong with a name, where it is there for this client, or for any; None where nothing is."""
+def mistake_in(name: str, face: ClientKind | None = None) -> str | None:
+    """Return the error text for the name of a setting of this client, or of any; None if the name is right."""
     dotted = name.replace("_", ".")
-    who = takers(name)
-    if any(dotted == one or dotted.startswith(f"{one}.") for one in promised()) or (who and face in (None, *who)):
+    owners = find_owners(name)
+    if any(dotted == one or dotted.startswith(f"{one}.") for one in promised()) or (owners and face in (None, *owners)):
         return None
-    told = told_of(name, face)
-    return unknown("setting", name, names_of(face)) if told is None else told
+    text = explain_unknown(name, face)
+    return unknown("setting", name, setting_names(face)) if text is None else text

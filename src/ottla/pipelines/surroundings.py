@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ottla.client.config.common_config import shared_by_all
-from ottla.client.config.setting_owners import Face
+from ottla.client.config.setting_owners import ClientKind
 from ottla.errors import ConfigError
 from ottla.pipelines.client_settings import meant_for
 from ottla.pipelines.dead_letters import DeadLetterTopic
@@ -83,7 +83,7 @@ class Surroundings:
         """Options as Spark reads them."""
         return {name: self.resolve(text_of(value)) for name, value in given.items()}
 
-    def clients(self, face: Face, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
+    def clients(self, face: ClientKind, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
         """The settings of such a client of a topic."""
         given = meant_for(face, {**self.kafka, **kafka})
         settings = self.options({**given, **({} if servers is None else {SERVERS: servers})})
@@ -91,7 +91,7 @@ class Surroundings:
             raise ConfigError("no brokers are named; set bootstrap.servers under settings, such as 127.0.0.1:9092")
         return settings
 
-    def any_client(self, face: Face, part: Part | None) -> dict[str, str]:
+    def any_client(self, face: ClientKind, part: Part | None) -> dict[str, str]:
         """The settings of such a client for the brokers of a topic: of the part's own settings those that all clients have.
 
         Without a part they are the brokers of all pipelines.
@@ -100,7 +100,7 @@ class Surroundings:
             return self.clients(face, None, {})
         return self.clients(face, part.bootstrap_servers, shared_by_all(part.kafka))
 
-    def client_options(self, face: Face, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
+    def client_options(self, face: ClientKind, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
         """The same as options of Spark's source and sink."""
         return {f"kafka.{name}": text for name, text in self.clients(face, servers, kafka).items()}
 

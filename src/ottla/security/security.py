@@ -83,7 +83,7 @@ def check_handler(config: SecurityConfig) -> None:
     named = config.sasl_login_callback_handler_class
     if named is not None and named.rpartition(".")[2] != "OAuthBearerLoginCallbackHandler":
         raise NotYetError(
-            "sasl.login.callback.handler.class is not there yet: no class is loaded from a setting; give "
+            "sasl.login.callback.handler.class is not supported yet: no class is loaded from a setting; give "
             "sasl.oauth.token.provider a function that returns a token"
         )
 

@@ -13,8 +13,7 @@ from ottla.client.metadata.metadata import Metadata
 from ottla.client.metrics.client_metrics import Sheet
 from ottla.client.metrics.network_sensors import write_network
 from ottla.client.network.bootstrap import bootstrap_nodes
-from ottla.client.network.client_request import ClientRequest
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientRequest, ClientResponse
 from ottla.client.network.network_client import NetworkClient
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.clock import ManualClock

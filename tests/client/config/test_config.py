@@ -115,7 +115,7 @@ def test_the_level_is_that_of_the_chosen_codec() -> None:
     ],
 )
 def test_what_the_producer_lacks_is_said_so(name: str, value: object, remedy: str) -> None:
-    with pytest.raises(NotYetError, match=f"{name}.*not there yet.*{remedy}"):
+    with pytest.raises(NotYetError, match=f"{name}.*not supported yet.*{remedy}"):
         read_producer_settings({**AT, name: value}, {})
 
 

@@ -165,5 +165,5 @@ def test_what_is_no_interceptor_is_refused(wrong: object, sentence: str) -> None
 
 
 def test_an_admin_client_has_none() -> None:
-    with pytest.raises(ottla.errors.OttlaError, match="only a consumer or a producer has records to show"):
+    with pytest.raises(ottla.errors.OttlaError, match="only a consumer or a producer has records"):
         ottla.Admin({"interceptor.classes": [Even()]}, bootstrap_servers="localhost:1")

@@ -31,7 +31,7 @@ def test_a_consumer_that_does_not_know_where_to_begin_says_why_once(
     ):
         consumer.assign([PARTITION])
         eventually(lambda: consumer.poll(0.05) or fault.happened >= 5)
-    (told,) = (each for each in caplog.messages if "where to begin" in each)
+    (told,) = (each for each in caplog.messages if "start position" in each)
     assert told.endswith("the log of that broker says why")
 
 
@@ -43,6 +43,6 @@ def test_whoever_asks_for_an_end_of_it_is_told_why_there_is_none(broker: TestedB
     ):
         ask = consumer.beginning_offsets if which == "begins" else consumer.end_offsets
         with pytest.raises(
-            KafkaError, match=f"at which t-0 {which} cannot be told: its leader cannot use the partition"
+            KafkaError, match=f"at which t-0 {which} cannot be looked up: its leader cannot use the partition"
         ):
             ask([PARTITION])

@@ -9,8 +9,7 @@ import pytest
 from ottla.client.config.common_config import CommonConfig
 from ottla.client.metadata.metadata import Metadata
 from ottla.client.network.bootstrap import bootstrap_nodes
-from ottla.client.network.client_request import ClientRequest
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientRequest, ClientResponse
 from ottla.client.network.connection_states import SLOW_SECONDS
 from ottla.client.network.network_client import NetworkClient
 from ottla.client.runtime.backoff import ExponentialBackoff

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from ottla.client.producer.transactions.add_partitions_to_txn import AddPartitionsToTxn
-from ottla.client.producer.transactions.end_txn import EndTxn
+from ottla.client.producer.transactions.requests import AddPartitionsToTxn, EndTxn
 from ottla.client.producer.transactions.transaction_machine import TransactionMachine
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ApplicationRecoverableError, ErrorCode

@@ -14,15 +14,17 @@ from typing import Any, ClassVar
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.producer_batch import ProducerBatch
-from ottla.client.producer.transactions.add_offsets_to_txn import AddOffsetsToTxn
-from ottla.client.producer.transactions.add_partitions_to_txn import AddPartitionsToTxn
-from ottla.client.producer.transactions.end_txn import EndTxn
-from ottla.client.producer.transactions.find_coordinator import FindCoordinator
-from ottla.client.producer.transactions.init_producer_id import InitProducerId
 from ottla.client.producer.transactions.outcome import Outcome
+from ottla.client.producer.transactions.requests import (
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndTxn,
+    FindCoordinator,
+    InitProducerId,
+    TxnOffsetCommit,
+    TxnRequest,
+)
 from ottla.client.producer.transactions.transaction_machine import SEND_OFFSETS, TransactionMachine
-from ottla.client.producer.transactions.txn_offset_commit import TxnOffsetCommit
-from ottla.client.producer.transactions.txn_request import TxnRequest
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode, KafkaError, OttlaError, error_for
 from ottla.model import OffsetAndMetadata, TopicPartition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.client.config.setting_owners import Face
+from ottla.client.config.setting_owners import ClientKind
 from ottla.pipelines.client_settings import meant_for, mistake_in
 from tests.pipelines.file.files import mistakes, pipeline
 
@@ -19,7 +19,7 @@ ALL = {"default.api.timeout.ms": 1, "linger.ms": 2, "fetch.min.bytes": 3, "ssl.c
         ("producer", {"default.api.timeout.ms", "fetch.min.bytes"}),
     ],
 )
-def test_a_client_is_told_what_it_knows_and_what_nobody_knows(face: Face, left_out: set[str]) -> None:
+def test_a_client_is_told_what_it_knows_and_what_nobody_knows(face: ClientKind, left_out: set[str]) -> None:
     assert meant_for(face, ALL) == {name: value for name, value in ALL.items() if name not in left_out}
 
 

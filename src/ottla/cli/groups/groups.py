@@ -10,6 +10,7 @@ import click
 from ottla.cli.consent import ask_at_terminal, yes_option
 from ottla.cli.groups import rows as rows_of
 from ottla.cli.groups.kinds import STATES, TOOLS, TYPES, kinds_told, of_consumers
+from ottla.cli.groups.positions import committed_and_ends
 from ottla.cli.groups.reset import reset_offsets
 from ottla.cli.groups.watch import watch
 from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, known_name, senseless, settings_option
@@ -21,7 +22,7 @@ from ottla.escaping import escape_controls
 
 if TYPE_CHECKING:
     from ottla.client.admin import Admin, ConsumerGroupDescription
-    from ottla.model import OffsetAndMetadata, TopicPartition
+    from ottla.model import TopicPartition
 
 LOST = ("GROUP", "COMMITTED PARTITIONS")
 LOST_OFFSETS = ("TOPIC", "PARTITION", "COMMITTED OFFSET")
@@ -115,7 +116,7 @@ def offsets_view(
     columns = rows_of.columns_of(rows_of.OFFSETS, rows_of.OFFSETS_VERBOSE, verbose=verbose)
     rows: list[rows_of.Row] = []
     for group in groups:
-        committed, ends = positions_of(admin, group)
+        committed, ends = committed_and_ends(admin, group)
         rows += rows_of.offset_rows(group, committed, ends, verbose=verbose)
     return columns, rows
 
@@ -132,19 +133,6 @@ def state_view(
 ) -> tuple[Sequence[str], list[rows_of.Row]]:
     columns = rows_of.columns_of(rows_of.STATE, rows_of.STATE_VERBOSE, verbose=verbose)
     return columns, [rows_of.state_row(group, verbose=verbose) for group in groups]
-
-
-def positions_of(
-    admin: Admin, group: ConsumerGroupDescription
-) -> tuple[dict[TopicPartition, OffsetAndMetadata], dict[TopicPartition, int]]:
-    """What the group has committed, and where the partitions it reads or has read end, as far as there are such."""
-    from ottla.model import LATEST
-
-    committed = admin.list_consumer_group_offsets(group.group_id)
-    topics = admin.list_topics(internal=True)
-    asked = [tp for tp in {*committed, *rows_of.owners_of(group)} if tp.topic in topics]
-    found = admin.list_offsets(dict.fromkeys(asked, LATEST))
-    return committed, {tp: at.offset for tp, at in found.items()}
 
 
 def say_what_is_unusual(groups: Sequence[ConsumerGroupDescription]) -> None:

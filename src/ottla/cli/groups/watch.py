@@ -1,4 +1,4 @@
-"""`ottla groups watch`: a group as it changes."""
+"""`ottla groups watch`: a group's members, partitions and lag, updated continuously."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ottla.cli.groups.positions import lag_of_each
 from ottla.cli.groups.rows import listed, owners_of
 from ottla.cli.groups.timeline import GroupTimeline, name_of
 from ottla.cli.live import LiveView
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
     from ottla.client.admin import Admin, ConsumerGroupDescription
     from ottla.model import TopicPartition
 
-OF_MEMBER = 48
-"""Columns of a terminal that are for a member's name, host and lag; where partitions find no room beside, each member lists its own."""
+MEMBER_COLUMNS = 48
+"""Terminal columns for a member's name, host and lag. If the partitions do not fit next to them, each member lists its own."""
 GAP = 2
-"""Columns between two others."""
+"""Blank terminal columns between two table columns."""
 LAG_SECONDS = 1.0
-"""How often offsets are looked up; the group itself is at every turn."""
+"""The interval between lookups of offsets. The group itself is looked up each time."""
 
 
 class Watched:
-    """The group as last seen."""
+    """The last description of the group."""
 
     def __init__(self, admin: Admin, group_id: str) -> None:
         self._admin = admin
@@ -41,16 +42,16 @@ class Watched:
         self.lags: Mapping[TopicPartition, int | None] = {}
         self.group = admin.describe_consumer_groups([group_id])[group_id]
 
-    def look(self, now: float) -> list[str]:
-        """Look again; returns what has changed."""
+    def refresh(self, now: float) -> list[str]:
+        """Describe the group again; return a line for each change."""
         self.group = self._admin.describe_consumer_groups([self._group_id])[self._group_id]
         if now - self._offsets_at >= LAG_SECONDS:
             self._offsets_at = now
-            self.lags = lags_of(self._admin, self.group)
+            self.lags = lag_of_each(self._admin, self.group)
         return self._timeline.changes(self.group)
 
     def draw(self, whole: bool = False) -> RenderableType:
-        """All members; `whole` lists all partitions of each, also where they do not fit into a line."""
+        """Return a table of all members; `whole` lists all partitions of each, even if they need several lines."""
         from rich.console import Group
 
         return Group(headline(self.group, self.lags), matrix(self.group, self.lags, get_terminal_size().columns, whole))
@@ -59,7 +60,9 @@ class Watched:
 @click.command()
 @click.argument("group")
 @bootstrap_server
-@click.option("--interval", type=click.FloatRange(0.02), default=0.25, show_default=True, help="Seconds between looks.")
+@click.option(
+    "--interval", type=click.FloatRange(0.02), default=0.25, show_default=True, help="Seconds between updates."
+)
 @click.option("--seconds", type=click.FloatRange(0), help="End after so long; otherwise with Ctrl-C.")
 @json_lines_option
 @settings_option("client")
@@ -73,7 +76,7 @@ def watch(
 ) -> None:
     """Watch GROUP: its state, who has which partition, lag, and what changed when.
 
-    In a terminal a picture that is drawn anew, with keys (? tells them); elsewhere a line for each change.
+    In a terminal a picture that is redrawn, with keys (? lists them); elsewhere a line for each change.
     """
     with admin_at(bootstrap_server, settings) as admin:
         watched = Watched(admin, group)
@@ -81,20 +84,11 @@ def watch(
         end = time.monotonic() + (float("inf") if seconds is None else seconds)
         with view.open():
             while (now := time.monotonic()) < end and not view.ended:
-                for change in watched.look(now):
-                    now_is = watched.group
-                    view.tell(change, group=group, state=now_is.state, members=len(now_is.members))
+                for change in watched.refresh(now):
+                    state = watched.group
+                    view.tell(change, group=group, state=state.state, members=len(state.members))
                 view.refresh()
                 view.wait(max(0.0, min(interval, end - time.monotonic())))
-
-
-def lags_of(admin: Admin, group: ConsumerGroupDescription) -> dict[TopicPartition, int | None]:
-    """How far the committed offset of each partition is behind its end; None without one."""
-    from ottla.cli.groups.groups import positions_of
-
-    committed, ends = positions_of(admin, group)
-    partitions = sorted({*committed, *owners_of(group)})
-    return {tp: ends[tp] - committed[tp].offset if tp in committed and tp in ends else None for tp in partitions}
 
 
 def headline(group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int | None]) -> RenderableType:
@@ -114,7 +108,7 @@ def headline(group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int 
 def matrix(
     group: ConsumerGroupDescription, lags: Mapping[TopicPartition, int | None], columns: int, whole: bool
 ) -> RenderableType:
-    """Members by partitions: the lag where a member has one, a dot where not; what each has where that has no room."""
+    """Return a table of members by partitions: the lag of an assigned partition, a dot for others; a list if it is too wide."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -123,23 +117,23 @@ def matrix(
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("MEMBER")
     table.add_column("HOST", style="dim")
-    wide = sum(len(str(tp)) + GAP for tp in partitions) <= columns - OF_MEMBER
+    wide = sum(len(str(tp)) + GAP for tp in partitions) <= columns - MEMBER_COLUMNS
     for tp in partitions if wide else ():
         table.add_column(str(tp), justify="right")
     if not wide:
         table.add_column("PARTITIONS", overflow="fold" if whole else "ellipsis")
     table.add_column("LAG", justify="right", style="bold")
     for member in sorted(group.members, key=name_of):
-        mine = set(member.assignment)
-        total = sum(lags.get(tp) or 0 for tp in mine)
-        cells = [cell(tp in mine, lags.get(tp)) for tp in partitions] if wide else [listed(mine)]
+        assigned = set(member.assignment)
+        total = sum(lags.get(tp) or 0 for tp in assigned)
+        cells = [cell(tp in assigned, lags.get(tp)) for tp in partitions] if wide else [listed(assigned)]
         table.add_row(
             escape(escape_controls(name_of(member))), escape(escape_controls(member.host)), *cells, str(total)
         )
-    nobodys = [tp for tp in partitions if tp not in owners_of(group)]
-    if nobodys:
-        cells = [cell(tp in nobodys, lags.get(tp)) for tp in partitions] if wide else [listed(nobodys)]
-        table.add_row("nobody", "", *cells, str(sum(lags.get(tp) or 0 for tp in nobodys)), style="yellow")
+    unassigned = [tp for tp in partitions if tp not in owners_of(group)]
+    if unassigned:
+        cells = [cell(tp in unassigned, lags.get(tp)) for tp in partitions] if wide else [listed(unassigned)]
+        table.add_row("nobody", "", *cells, str(sum(lags.get(tp) or 0 for tp in unassigned)), style="yellow")
     return table
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ottla.cli.contexts.contexts import contexts_file, read_contexts
 from ottla.cli.mirroring.lines import MirrorLines, group_lines
-from ottla.cli.mirroring.side import mirror_side
-from ottla.cli.options import hush_log
+from ottla.cli.options import hush_log, properties_of, senseless, settings_of_context
 from ottla.cli.output import echo
 
 if TYPE_CHECKING:
@@ -114,3 +114,22 @@ def settings_of(given: dict[str, Any]) -> MirrorSettings:
         with_configs=not given["no_configs"],
         with_groups=not given["no_groups"],
     )
+
+
+def mirror_side(side: str, server: str | None, context: str | None, file: str | None) -> dict[str, Any]:
+    """Return the settings of the clients of one cluster; a server option overrides the file's."""
+    if server is not None and context is not None:
+        raise senseless(f"--{side}-server and --{side}-context both say where the {side} is; give one")
+    settings: dict[str, Any] = {}
+    if context is not None:
+        known = read_contexts(contexts_file()).named(context, f"--{side}-context")
+        settings = settings_of_context(known, with_file=file is None)
+        server = known.bootstrap_servers
+    settings.update(properties_of(f"--{side}-config", file))
+    if server is not None:
+        settings["bootstrap.servers"] = server
+    if "bootstrap.servers" not in settings:
+        raise senseless(
+            f"say where the {side} is: --{side}-server HOST:PORT, --{side}-context NAME or --{side}-config FILE"
+        )
+    return settings

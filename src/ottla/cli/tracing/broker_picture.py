@@ -1,4 +1,4 @@
-"""A broker drawn as boxes, under the names of its parts."""
+"""A picture of a broker: a box for each part, with the part's name."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 MOST = 5
-"""Lines of a box, so that all of them have room in a terminal of 24."""
+"""The lines of a box, so that all boxes fit in a terminal of 24 lines."""
 WHOLE = 500
-"""The same where all lines are wanted."""
+"""The lines of a box if all are requested."""
 
 
 def picture(seen: Mapping[str, Any], *, whole: bool = False) -> RenderableType:
-    """Groups and who waits, logs and their copies, the cleaner and the answers; of each a few lines, or all."""
+    """Return the picture: groups, waiting requests, logs, replicas, the cleaner and requests; some or all lines of each."""
     from rich.table import Table
 
     most = WHOLE if whole else MOST
@@ -42,7 +42,7 @@ def picture(seen: Mapping[str, Any], *, whole: bool = False) -> RenderableType:
 
 
 def cut(lines: Sequence[str], most: int, more: int, none: str) -> list[str]:
-    """As many as have room, and how many have not."""
+    """Return the first `most` lines; the last one gives the number of those left out."""
     rest = len(lines) + more
     if not rest:
         return [none]
@@ -52,7 +52,7 @@ def cut(lines: Sequence[str], most: int, more: int, none: str) -> list[str]:
 
 
 def group_lines(seen: Mapping[str, Any], most: int) -> list[str]:
-    """A line for each group, and below one that is not at rest a line for each member that waits."""
+    """Return a line for each group, followed by a line for each of its members that waits."""
     lines: list[str] = []
     for group in seen["groups"]:
         members = counted(len(group["members"]) + group["more_members"], "member")
@@ -67,7 +67,7 @@ def waiting_lines(seen: Mapping[str, Any], most: int) -> list[str]:
         f"{each['api']} of {each['client_id'] or 'this broker'}, {each['left_ms']:.0f} ms left: {', '.join(each['places'])}"
         for each in seen["waiting"]
     ]
-    return cut(lines, most, seen["more_waiting"], "nobody waits")
+    return cut(lines, most, seen["more_waiting"], "no request waits")
 
 
 def log_lines(seen: Mapping[str, Any], most: int) -> list[str]:
@@ -87,7 +87,7 @@ def replica_lines(seen: Mapping[str, Any], most: int) -> list[str]:
         for log in seen["partitions"]
         for copy in log["replicas"]
     ]
-    return cut(lines, most, 0, "nobody copies what this broker leads")
+    return cut(lines, most, 0, "no replica of a partition that this broker leads")
 
 
 def cleaner_line(cleaner: Mapping[str, Any]) -> str:
@@ -99,11 +99,11 @@ def cleaner_line(cleaner: Mapping[str, Any]) -> str:
 
 
 def request_lines(seen: Mapping[str, Any]) -> list[str]:
-    """The APIs that are asked most, each with what 99 of 100 answers took at most, and who asks most."""
+    """Return the most frequent APIs with the 99th percentile of their latency, and the most active clients."""
     shown = [
         f"{each['api']} {each['answers']}" + ("" if each["p99_ms"] is None else f" ≤ {each['p99_ms']:g} ms")
         for each in seen["requests"][:3]
     ]
     asked = [f"{each['client_id'] or 'no client id'}: {each['requests']}" for each in seen["clients"][:2]]
     of_clients = [f"by client {', '.join(asked)}"] if asked else []
-    return [counted(seen["connections"], "connection"), *(shown or ["no answer yet"]), *of_clients]
+    return [counted(seen["connections"], "connection"), *(shown or ["no request yet"]), *of_clients]

@@ -1,8 +1,9 @@
-"""A consumer drawn as boxes, under the names of its parts."""
+"""A picture of a consumer: a box for each part, with the part's name."""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,21 +13,54 @@ from ottla.escaping import escape_controls
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ottla.cli.tracing.trace import Pace
     from ottla.client.consumer.snapshot import ConsumerSnapshot, CoordinatorView, HeartbeatView, NetworkView
+    from ottla.trace import Moment
 
 BAR = 8
 HIGHEST_BROKER = 2**30
 MOST_PARTITIONS = 12
-"""How many partitions are drawn."""
+"""The number of partitions shown by default."""
 WHOLE = 500
-"""How many where all are wanted."""
+"""The number of partitions shown if all are requested."""
+RATE_SECONDS = 3.0
+"""The window for records per second."""
 ALARMING = 0.8
-"""From this share of max.poll.interval.ms on the gap is red."""
+"""The share of max.poll.interval.ms from which on the poll gap is shown in red."""
+
+
+class Pace:
+    """Counts of a consumer's events, for the picture."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.fetches = 0
+        self.heartbeats = 0
+        self.longest_gap_ms = 0.0
+        self._recent: deque[tuple[int, int]] = deque()
+
+    def count(self, moment: Moment) -> None:
+        from ottla.client.consumer import events  # for start-up time
+
+        match moment.event:
+            case events.HandedOut(records=records):
+                self.records += records
+                self._recent.append((moment.at_ms, records))
+            case events.FetchCompleted(error=""):
+                self.fetches += 1
+            case events.HeartbeatAnswered(error=""):
+                self.heartbeats += 1
+            case events.Polled(gap_ms=gap_ms):
+                self.longest_gap_ms = max(self.longest_gap_ms, gap_ms)
+
+    def rate(self, now_ms: float) -> float:
+        """Return records per second over the last `RATE_SECONDS`."""
+        while self._recent and self._recent[0][0] < now_ms - RATE_SECONDS * 1000:
+            self._recent.popleft()
+        return sum(records for _, records in self._recent) / RATE_SECONDS
 
 
 def picture(seen: ConsumerSnapshot, pace: Pace, *, whole: bool = False) -> RenderableType:
-    """Everything, top to bottom as data flows: network and fetcher, membership, partitions: a few, or all."""
+    """Return the picture, in the order of the data flow: network and fetcher, membership, and some or all partitions."""
     from rich.console import Group
     from rich.table import Table
 
@@ -59,7 +93,7 @@ def requests_of(by_node: Mapping[int, Iterable[Any]]) -> str:
 
 
 def called(node_id: int) -> str:
-    """A node; connections to a coordinator, and those before the first metadata, have ids that no broker has."""
+    """Return the name of a node. Connections to a coordinator or to bootstrap addresses have ids that no broker has."""
     if node_id < 0:
         return "bootstrap"
     return "coordinator" if node_id > HIGHEST_BROKER else f"node {node_id}"
@@ -68,7 +102,7 @@ def called(node_id: int) -> str:
 def fetcher_lines(seen: ConsumerSnapshot, pace: Pace) -> list[str]:
     fetcher = seen.fetcher
     share = fetcher.buffered_bytes / fetcher.memory_limit_bytes
-    pending = ", ".join(f"node {node}" for node in fetcher.nodes_with_pending_fetch) or "nobody"
+    pending = ", ".join(f"node {node}" for node in fetcher.nodes_with_pending_fetch) or "none"
     return [
         f"asked       {pending}",
         f"completed   {len(fetcher.completed_fetches)} waiting, {pace.fetches} so far",
@@ -82,7 +116,7 @@ def coordinator_lines(coordinator: CoordinatorView, pace: Pace) -> list[str]:
     share = gap / coordinator.max_poll_interval_ms
     alarm = ["leaving soon: poll!"] if share >= ALARMING else []
     return [
-        f"group     {coordinator.group_id} at {coordinator.node or 'nobody known'}",
+        f"group     {coordinator.group_id} at {coordinator.node or 'unknown'}",
         f"member    {coordinator.member_id or 'none yet'}",
         f"state     {coordinator.state}, generation {coordinator.generation}",
         f"poll gap  {gap:.0f} of {coordinator.max_poll_interval_ms:.0f} ms {bar(share)}",
@@ -96,7 +130,9 @@ def heartbeat_lines(heartbeat: HeartbeatView | None, pace: Pace) -> list[str]:
         return ["not started"]
     silence = heartbeat.silence_ms or 0.0
     session = heartbeat.session_timeout_ms
-    known = session < float("inf")  # with group.protocol=consumer it is the broker's, who does not tell it
+    known = session < float(
+        "inf"
+    )  # with group.protocol=consumer it is a setting of the broker, which clients do not know
     coming = "none due" if heartbeat.next_ms is None else f"in {heartbeat.next_ms:.0f} ms"
     return [
         f"next      {coming}, {pace.heartbeats} answered",
@@ -107,7 +143,7 @@ def heartbeat_lines(heartbeat: HeartbeatView | None, pace: Pace) -> list[str]:
 
 
 def subscription(seen: ConsumerSnapshot, most: int) -> RenderableType:
-    """`SubscriptionState`: a row for each partition."""
+    """Return the table of `SubscriptionState`: a row for each partition."""
     from rich.table import Table
 
     table = Table(box=None, title="SubscriptionState", title_justify="left", title_style="", header_style="dim")
@@ -132,6 +168,6 @@ def subscription(seen: ConsumerSnapshot, most: int) -> RenderableType:
 
 
 def bar(share: float) -> str:
-    """A share from 0 to 1 as a bar."""
+    """Return a share from 0 to 1 as a bar."""
     full = round(max(0.0, min(1.0, share)) * BAR)
     return "█" * full + "░" * (BAR - full)

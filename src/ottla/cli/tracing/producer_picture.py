@@ -1,4 +1,4 @@
-"""A producer drawn as boxes, under the names of its parts."""
+"""A picture of a producer: a box for each part, with the part's name."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from ottla.client.producer.snapshot import AccumulatorView, ProducerSnapshot, QueueView
 
 MOST_QUEUES = 6
-"""How many partitions are drawn."""
+"""The number of partitions shown by default."""
 WHOLE = 500
-"""How many where all are wanted."""
+"""The number of partitions shown if all are requested."""
 
 
 class Totals:
-    """What came of the records so far."""
+    """Counts of a producer's results."""
 
     def __init__(self) -> None:
         self.acknowledged = self.retried = self.failed = self.requests = 0
@@ -42,7 +42,7 @@ class Totals:
 
 
 def picture(seen: ProducerSnapshot, totals: Totals, *, whole: bool = False) -> RenderableType:
-    """Everything as records pass it: memory and queues, the sender, requests, outcomes; a few partitions, or all."""
+    """Return the picture, in a record's order: memory and queues, sender, requests, results; some or all partitions."""
     from rich.console import Group
     from rich.table import Table
 
@@ -52,7 +52,7 @@ def picture(seen: ProducerSnapshot, totals: Totals, *, whole: bool = False) -> R
     boxes.add_column(ratio=1)
     boxes.add_row(
         panel("RecordAccumulator", accumulator_lines(seen.accumulator, most), folds=whole),
-        panel("Sender", queue_lines(seen.in_flight_batches, most, "no batch is on its way"), folds=whole),
+        panel("Sender", queue_lines(seen.in_flight_batches, most, "no batch is in flight"), folds=whole),
     )
     boxes.add_row(
         panel("NetworkClient", network_lines(seen, totals), folds=whole),
@@ -65,11 +65,11 @@ def accumulator_lines(accumulator: AccumulatorView, most: int) -> list[str]:
     taken = accumulator.total_bytes - accumulator.available_bytes
     memory = f"{taken / 2**20:.1f} of {accumulator.total_bytes / 2**20:.0f} MiB {bar(taken / accumulator.total_bytes)}"
     waiting = f", {accumulator.waiting} calls wait" if accumulator.waiting else ""
-    return [f"memory      {memory}{waiting}", *queue_lines(accumulator.queues, most, "nothing waits")]
+    return [f"memory      {memory}{waiting}", *queue_lines(accumulator.queues, most, "no record is queued")]
 
 
 def queue_lines(queues: tuple[QueueView, ...], most: int, none: str) -> list[str]:
-    """A line for each partition that has room."""
+    """Return a line for each of the first `most` partitions."""
     lines = [
         f"{queue.partition}  {counted(queue.records, 'record')} in {counted(queue.batches, 'batch', 'batches')}, {queue.oldest_ms:.0f} ms"
         + (f", sent {queue.attempts} times" if queue.attempts else "")

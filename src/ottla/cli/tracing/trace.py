@@ -1,9 +1,8 @@
-"""`ottla trace`: a client that is watched from inside; `consume` here, while it reads, `produce` and `broker` in files of their own."""
+"""`ottla trace`: the internals of a client or a broker, shown while it works; `consume` is in this module."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,18 +17,17 @@ from ottla.cli.verbs import Verbs
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ottla.cli.tracing.consumer_picture import Pace
     from ottla.client.consumer import Consumer
     from ottla.trace import Moment, Trace
 
 TURN_SECONDS = 0.1
-"""How long a poll waits, and so how often the picture is drawn at least."""
-RATE_SECONDS = 3.0
-"""Over how long records a second are counted."""
+"""How long a poll waits, and so the longest time between two updates of the picture."""
 
 
 @click.group(cls=Verbs)
 def trace() -> None:
-    """Watch a client, or a broker, from inside."""
+    """Show the internals of a client or a broker while it works."""
 
 
 trace.add_command(produce)
@@ -40,7 +38,9 @@ trace.add_command(broker)
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @bootstrap_server
 @click.option("--group", help="Share the topics with this consumer group; without one, all partitions are read.")
-@click.option("--from-beginning", is_flag=True, help="Where nothing is committed, begin with the oldest record.")
+@click.option(
+    "--from-beginning", is_flag=True, help="Start with the oldest record of partitions without a committed offset."
+)
 @click.option("--work", metavar="SECONDS", type=click.FloatRange(0), default=0.0, help="Work so long between polls.")
 @click.option("--events", is_flag=True, help="Every event in the time line, fetches and heartbeats too.")
 @click.option("--seconds", type=click.FloatRange(0), help="End after so long; otherwise with Ctrl-C.")
@@ -57,9 +57,9 @@ def consume(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Read TOPICs, print no records, and show what goes on inside the consumer.
+    """Read TOPICs, print no records, and show the internals of the consumer.
 
-    In a terminal a picture that is drawn anew, with keys (? tells them); elsewhere a line for each event.
+    In a terminal a picture that is redrawn, with keys (? lists them); elsewhere a line for each event.
     """
     if any(text.startswith("group.id=") for text in settings):
         raise senseless("name the group by --group")
@@ -71,12 +71,12 @@ def consume(
             consumer.subscribe(topics)
         else:
             consumer.assign(partitions_of(consumer, topics))
-        with consumer.trace() as heard:
-            follow(consumer, heard, work, seconds, every_event=events, in_json=in_json)
+        with consumer.trace() as events_of_consumer:
+            follow(consumer, events_of_consumer, work, seconds, every_event=events, in_json=in_json)
 
 
 def check_topics(consumer: Consumer, topics: Iterable[str], bootstrap: str) -> None:
-    """A topic that is not there would be waited for in silence."""
+    """Raise an error for a topic that does not exist; the consumer would wait for it silently."""
     missing = [topic for topic in topics if not consumer.partitions_for(topic)]
     if missing:
         raise click.ClickException(
@@ -91,10 +91,10 @@ def partitions_of(consumer: Consumer, topics: Iterable[str]) -> list[Any]:
 
 
 def follow(
-    consumer: Consumer, heard: Trace, work: float, seconds: float | None, *, every_event: bool, in_json: bool
+    consumer: Consumer, moments: Trace, work: float, seconds: float | None, *, every_event: bool, in_json: bool
 ) -> None:
-    """Poll, work, draw, until the time is up."""
-    from ottla.cli.tracing.consumer_picture import picture
+    """Poll, work and draw until the time is up."""
+    from ottla.cli.tracing.consumer_picture import Pace, picture  # for start-up time
     from ottla.client.consumer.events import REBALANCE, Committed
 
     wanted = () if every_event else (*REBALANCE, Committed)
@@ -104,51 +104,20 @@ def follow(
     with view.open():
         while time.monotonic() < end and not view.ended:
             consumer.poll(TURN_SECONDS)
-            tell_all(heard.take(), pace, view, wanted)
+            show_events(moments.take(), pace, view, wanted)
             view.refresh()
             work_until = min(end, time.monotonic() + work)
             while (left := work_until - time.monotonic()) > 0 and not view.ended:
                 view.wait(min(TURN_SECONDS, left))
-                tell_all(heard.take(), pace, view, wanted)
+                show_events(moments.take(), pace, view, wanted)
                 view.refresh()
 
 
-def tell_all(moments: list[Moment], pace: Pace, view: LiveView, wanted: tuple[type[Any], ...]) -> None:
-    """What happened since the last time: counted, and told where it belongs in the time line."""
+def show_events(moments: list[Moment], pace: Pace, view: LiveView, wanted: tuple[type[Any], ...]) -> None:
+    """Count the new events, and add those that the time line shows."""
     from ottla.tracing.plain import plain_moment
 
     for moment in moments:
         pace.count(moment)
         if not wanted or isinstance(moment.event, wanted):
             view.tell(**plain_moment(moment))
-
-
-class Pace:
-    """What came and when, for the picture."""
-
-    def __init__(self) -> None:
-        self.records = 0
-        self.fetches = 0
-        self.heartbeats = 0
-        self.longest_gap_ms = 0.0
-        self._recent: deque[tuple[int, int]] = deque()
-
-    def count(self, moment: Moment) -> None:
-        from ottla.client.consumer import events
-
-        match moment.event:
-            case events.HandedOut(records=records):
-                self.records += records
-                self._recent.append((moment.at_ms, records))
-            case events.FetchCompleted(error=""):
-                self.fetches += 1
-            case events.HeartbeatAnswered(error=""):
-                self.heartbeats += 1
-            case events.Polled(gap_ms=gap_ms):
-                self.longest_gap_ms = max(self.longest_gap_ms, gap_ms)
-
-    def rate(self, now_ms: float) -> float:
-        """Records a second, of late."""
-        while self._recent and self._recent[0][0] < now_ms - RATE_SECONDS * 1000:
-            self._recent.popleft()
-        return sum(records for _, records in self._recent) / RATE_SECONDS

@@ -1,4 +1,4 @@
-"""`ottla trace broker`: a broker that lets others look, from inside, as it tells by its socket."""
+"""`ottla trace broker`: the internals of a running broker, read from its trace socket."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ottla.cli.output import echo
 from ottla.tracing.greeting import greeted
 
 TURN_SECONDS = 0.1
-"""How long it is waited for a line before the time that is left is looked at."""
+"""The longest wait for a line before the remaining time is checked."""
 PATIENCE_SECONDS = 5.0
-"""How long a broker may take to say who it is."""
+"""The timeout for a broker's greeting."""
 FREQUENT = ("WaitBegun", "WaitOver")
-"""Events that a time line can do without."""
+"""Events that the time line leaves out by default."""
 
 
 @click.command()
@@ -39,10 +39,10 @@ FREQUENT = ("WaitBegun", "WaitOver")
 @click.option("--seconds", type=click.FloatRange(0), help="End after so long; otherwise with Ctrl-C.")
 @json_lines_option
 def broker(node: int | None, folder: str, events: bool, seconds: float | None, in_json: bool) -> None:
-    """Show what goes on inside the broker ID: groups, who waits, logs, copies, the cleaner.
+    """Show the internals of the broker ID: groups, waiting requests, logs, replicas, the cleaner.
 
-    Only Ottla's brokers can be looked into, on this machine and by their own user. ID may be left out where there is one.
-    In a terminal a picture that is drawn anew, with keys (? tells them); elsewhere a line for each event.
+    Works for Ottla's brokers on this machine, run by the same user. ID may be omitted if there is only one.
+    In a terminal a picture that is redrawn, with keys (? lists them); elsewhere a line for each event.
     """
     from ottla.cli.tracing.broker_picture import picture
 
@@ -59,23 +59,23 @@ def broker(node: int | None, folder: str, events: bool, seconds: float | None, i
 
 
 def open_brokers(folder: Path) -> dict[int, socket.socket]:
-    """The brokers that can be looked into, by their ids; each has said who it is."""
+    """Connect to each trace socket in the folder; return the connections by broker id."""
     found: dict[int, socket.socket] = {}
     for path in sorted(folder.glob("broker-*.sock")):
-        with suppress(OSError, ValueError):  # of a process that was killed
+        with suppress(OSError, ValueError):  # the socket of a process that was killed
             connection, hello = greeted(path, PATIENCE_SECONDS)
             try:
                 found[int(hello["client_id"].removeprefix("broker "))] = connection
-            except ValueError:  # somebody else's name
+            except ValueError:  # the socket of a client
                 connection.close()
     return found
 
 
 def chosen(brokers: Mapping[int, socket.socket], node: int | None, folder: str) -> socket.socket:
-    """The one that is meant; the others are let go."""
+    """Return the connection of the requested broker, and close the others."""
     if not brokers:
         raise click.ClickException(
-            f"no broker lets you look into it in {folder!r}; start one with: ottla broker --trace {folder}"
+            f"no broker has a trace socket in {folder!r}; start one with: ottla broker --trace {folder}"
         )
     if node is None and len(brokers) > 1:
         raise senseless(f"there are several brokers in {folder!r}; name one of {', '.join(map(str, sorted(brokers)))}")
@@ -91,7 +91,7 @@ def chosen(brokers: Mapping[int, socket.socket], node: int | None, folder: str) 
 
 
 def frames(connection: socket.socket, seconds: float | None, view: LiveView) -> Iterator[Any]:
-    """What it tells, until it ends, the time is up or who looks has seen enough."""
+    """Yield the broker's frames until it ends, the time is up or the user quits."""
     connection.settimeout(TURN_SECONDS)
     end = time.monotonic() + (float("inf") if seconds is None else seconds)
     rest = b""

@@ -1,4 +1,4 @@
-"""`ottla trace produce`: lines of standard input become records, and their producer is watched from inside."""
+"""`ottla trace produce`: sends lines of standard input as records, and shows the internals of the producer."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from ottla.trace import Trace
 
 TURN_SECONDS = 0.1
-"""How often the picture is drawn at least."""
+"""The longest time between two updates of the picture."""
 MOST_AHEAD = 1_000
-"""Lines that are read before they are sent."""
+"""The number of lines read ahead of sending."""
 
 
 @click.command()
 @click.argument("topic")
 @bootstrap_server
-@click.option("--key-separator", metavar="SEP", help="What stands between key and value in each line.")
-@click.option("--events", is_flag=True, help="Every event in the time line, each batch on its way too.")
+@click.option("--key-separator", metavar="SEP", help="The text between key and value in each line.")
+@click.option("--events", is_flag=True, help="Every event in the time line, also each batch in flight.")
 @json_lines_option
 @settings_option("producer")
 def produce(
@@ -49,11 +49,11 @@ def produce(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Send the lines of standard input to TOPIC, and show what goes on inside the producer, until their end.
+    """Send the lines of standard input to TOPIC, and show the internals of the producer, until their end.
 
-    In a terminal a picture that is drawn anew, with keys (? tells them) where the lines come out of a pipe or a file;
-    elsewhere a line for each event. The exit status is 0 only when the
-    broker has taken every line.
+    In a terminal a picture that is redrawn, with keys (? lists them) if the lines come from a pipe or a file;
+    elsewhere a line for each event. The exit status is 0 only if the
+    broker has acknowledged every line.
     """
     from ottla.client.producer import Producer
 
@@ -63,9 +63,9 @@ def produce(
         given = client_settings(bootstrap_server, settings, max_block_ms=int(PATIENCE_SECONDS * 1000))
         producer = Producer(given)
     outcomes = Outcomes()
-    with producer, producer.trace() as heard:
+    with producer, producer.trace() as moments:
         tell_if_new(producer, topic, given)
-        watch = Watch(producer, heard, every_event=events, in_json=in_json)
+        watch = Watch(producer, moments, every_event=events, in_json=in_json)
         with watch.view.open():
             for line in watch.through(Reading(lambda: records_of(producer, key_separator))):
                 producer.send(topic, line.value, key=line.key, on_delivery=outcomes)
@@ -75,13 +75,13 @@ def produce(
 
 
 def records_of(producer: Producer, key_separator: str | None) -> Iterator[Line]:
-    # A reader of its own: Python's end takes that of sys.stdin, for which it cannot wait while a thread is at it.
+    # A separate file object: at exit Python locks that of sys.stdin, which a thread that reads it would hold.
     lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - read to the end of the process
     return of_text(lines_of(lines, producer.config.max_record_bytes), key_separator, None)
 
 
 class Reading:
-    """Lines read by a thread, for who has to look elsewhere meanwhile."""
+    """Reads lines in a thread, while the main thread draws."""
 
     def __init__(self, lines: Callable[[], Iterator[Line]]) -> None:
         self._lines = lines
@@ -89,7 +89,7 @@ class Reading:
         threading.Thread(target=self._run, name="ottla-lines", daemon=True).start()
 
     def next_within(self, seconds: float) -> Line | None:
-        """The next line; queue.Empty where it takes longer, None at the end, and what was wrong is raised."""
+        """Return the next line, or None at the end. Raise queue.Empty after `seconds`, and an error of reading."""
         line = self._read.get(timeout=seconds)
         if isinstance(line, Exception):
             raise line
@@ -105,13 +105,14 @@ class Reading:
 
 
 class Watch:
-    """What the producer tells, drawn between its records."""
+    """The picture of a producer and its time line, updated between records."""
 
-    def __init__(self, producer: Producer, heard: Trace, *, every_event: bool, in_json: bool) -> None:
+    def __init__(self, producer: Producer, moments: Trace, *, every_event: bool, in_json: bool) -> None:
+        # Imported here for start-up time.
         from ottla.cli.tracing.producer_picture import Totals, picture
         from ottla.client.producer.events import FREQUENT
 
-        self._producer, self._heard = producer, heard
+        self._producer, self._moments = producer, moments
         self._left_out = () if every_event else FREQUENT
         self._totals = Totals()
         self.view = LiveView(
@@ -120,7 +121,7 @@ class Watch:
         self._drawn = 0.0
 
     def through(self, reading: Reading) -> Iterator[Line]:
-        """Each line as it comes, until their end or until who looks has seen enough; meanwhile the picture is kept up."""
+        """Yield each line until their end, or until the user quits; update the picture meanwhile."""
         while not self.view.ended:
             try:
                 line = reading.next_within(TURN_SECONDS)
@@ -134,7 +135,7 @@ class Watch:
                 self.draw()
 
     def until_sent(self) -> None:
-        """Have the rest sent, and show how it goes."""
+        """Send the remaining records, and update the picture meanwhile."""
         from ottla.errors import KafkaTimeoutError
 
         flushed = False
@@ -147,11 +148,11 @@ class Watch:
             self.draw()
 
     def draw(self) -> None:
-        """What happened since the last time."""
+        """Show the events since the last call."""
         from ottla.tracing.plain import plain_moment
 
         self._drawn = time.monotonic()
-        for moment in self._heard.take():
+        for moment in self._moments.take():
             self._totals.count(moment.event)
             if not isinstance(moment.event, self._left_out):
                 self.view.tell(**plain_moment(moment))

@@ -17,8 +17,7 @@ from ottla.client.admin.cluster_admin import ClusterAdmin
 from ottla.client.admin.config import read_admin_settings
 from ottla.client.admin.group_admin import GroupAdmin
 from ottla.client.admin.topic_admin import TopicAdmin
-from ottla.client.interface.client_id import next_client_id
-from ottla.client.interface.described import described
+from ottla.client.interface.identity import describe_client, next_client_id
 from ottla.client.interface.method_names import ADMIN, explain_names
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Admin(TopicAdmin, GroupAdmin, ClusterAdmin, AccessAdmin):
         self._calls = AdminCalls(self._driver)
 
     def __repr__(self) -> str:
-        return described(self, self._driver.closed)
+        return describe_client(self, self._driver.closed)
 
     def metrics(self) -> ClientMetrics:
         """What is counted and measured in here, by the names of Java's clients; at any time, from any thread."""

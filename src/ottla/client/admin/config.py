@@ -14,15 +14,15 @@ from ottla.settings_class import settings
 
 @settings
 class AdminConfig(CommonConfig):
-    """How long to try."""
+    """Settings of an admin client."""
 
     default_api_timeout_ms: Millis = 60_000
     """How long a call that has no timeout of its own may take, retries included."""
 
 
-NOT_YET: Mapping[str, str] = {"bootstrap.controllers": "an admin talks to brokers only so far"}
+NOT_YET: Mapping[str, str] = {"bootstrap.controllers": "an admin connects to brokers only so far"}
 
 
 def read_admin_settings(settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> AdminConfig:
-    """The settings of an admin client."""
-    return read_client_settings(AdminConfig, NOT_YET, settings, keywords)
+    """Return the settings of an admin client, checked."""
+    return read_client_settings(AdminConfig, "admin", NOT_YET, settings, keywords)

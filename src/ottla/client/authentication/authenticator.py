@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.client.authentication.token_endpoint import TokenError
 from ottla.client.authentication.tokens import TokenKeeper, fetch_for
-from ottla.client.network.client_request import Completion
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse, Completion
 from ottla.clock import Clock
 from ottla.protocol.sasl.conversation import Conversation, SaslError
 from ottla.protocol.sasl.oauthbearer import OAuthBearerConversation

@@ -1,13 +1,13 @@
-"""The settings every client has, under Kafka's names.
+"""The settings that every client has, under Kafka's names.
 
-Values only; the settings of producer, consumer and admin add theirs. A name that Kafka has and Ottla does not have yet
-is refused in so many words rather than ignored.
+Values only; the configs of producer, consumer and admin add theirs. A setting that Kafka has and Ottla does not support yet
+is rejected with a reason, not ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from ottla.client.authentication.references import resolved
 from ottla.client.config.synonyms import understood
@@ -17,13 +17,16 @@ from ottla.security.security import check_security
 from ottla.security.security_config import SecurityConfig
 from ottla.settings_class import settings
 
+if TYPE_CHECKING:
+    from ottla.client.config.setting_owners import ClientKind
+
 C = TypeVar("C")
 Millis = Annotated[int, Between(0)]
 
 
 @settings
 class CommonConfig(SecurityConfig):
-    """What producer, consumer and admin have in common."""
+    """Settings of producer, consumer and admin."""
 
     bootstrap_servers: tuple[str, ...]
     """Addresses to start from, `host:port`, several separated by commas. One living broker is enough: the others are
@@ -105,69 +108,73 @@ COMMON_NOT_YET: Mapping[str, str] = {
     "sasl.client.callback.handler.class": "no class is loaded from a setting; give sasl.oauth.token.provider for tokens",
     "sasl.login.class": "no class is loaded from a setting; give sasl.oauth.token.provider for tokens",
     "sasl.oauthbearer.jwt": "tokens come from a function, a file or an endpoint so far",
-    "sasl.oauthbearer.assertion": "the token endpoint is asked with a client's id and secret so far",
+    "sasl.oauthbearer.assertion": "requests to the token endpoint have a client id and a secret so far",
     "ssl.engine.factory.class": "no class is loaded from a setting",
     "ssl.provider": "TLS is OpenSSL's",
     "ssl.keymanager.algorithm": "TLS is OpenSSL's",
     "ssl.trustmanager.algorithm": "TLS is OpenSSL's",
     "ssl.secure.random.implementation": "TLS is OpenSSL's",
     "security.providers": "TLS is OpenSSL's, and logins are Ottla's own",
-    "interceptor.classes": "only a consumer or a producer has records to show",
-    "client.rack": "only a consumer has a use for it",
+    "interceptor.classes": "only a consumer or a producer has records",
+    "client.rack": "only a consumer uses it",
 }
-"""Kafka's settings that Ottla does not have yet, with the reason; a name stands for everything that begins with it."""
+"""Kafka's settings that Ottla does not support yet, with the reason; a name includes all that begin with it."""
 
 
 def read_client_settings(
-    cls: type[C], not_yet: Mapping[str, str], settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]
+    cls: type[C],
+    kind: ClientKind,
+    not_yet: Mapping[str, str],
+    settings: Mapping[str, Any] | None,
+    keywords: Mapping[str, Any],
 ) -> C:
-    """An instance of `cls`; NotYetError for a name or value Kafka has and Ottla has not, else as `read_settings`."""
+    """Return an instance of `cls`. Raise NotYetError for what only Kafka has, and the errors of `read_settings`."""
     if isinstance(settings, str):
         raise ConfigError(
             f"settings = {settings!r}: must be a dict, such as {{'bootstrap.servers': 'localhost:9092'}}, or keywords; "
-            f"a consumer is told its topics by subscribe([{settings!r}]), a producer and an admin in each call"
+            f"a consumer gets its topics from subscribe([{settings!r}]), a producer and an admin in each call"
         )
-    if isinstance(settings, Mapping):  # read_settings complains of anything else
-        settings = {name: looked_up(name, value) for name, value in understood(settings).items()}
-    keywords = {name: looked_up(name, value) for name, value in understood(keywords).items()}
+    if isinstance(settings, Mapping):  # read_settings rejects anything else
+        settings = {name: resolve_references(name, value) for name, value in understood(settings).items()}
+    keywords = {name: resolve_references(name, value) for name, value in understood(keywords).items()}
     known = {option.name for option in options_of(cls)}
     given = [*(settings or {}), *keywords]
     for text in map(str, given):
-        refuse_not_yet(text.replace("_", "."), {**COMMON_NOT_YET, **not_yet}, known)
+        reject_not_yet(text.replace("_", "."), {**COMMON_NOT_YET, **not_yet}, known)
         if text.replace("_", ".") not in known:
-            refuse_anothers(text, cls)
+            reject_unknown(text, kind)
     config = read_settings(cls, settings, **keywords)
     assert isinstance(config, CommonConfig)
     check_security(config, {str(name).replace(".", "_") for name in given})
     return config
 
 
-def refuse_anothers(name: str, config: type) -> None:
-    """ConfigError for a setting of another client, of ours or of somebody else's, that says what becomes of it here."""
-    from ottla.client.config.setting_owners import face_of, told_of
+def reject_unknown(name: str, kind: ClientKind) -> None:
+    """Raise ConfigError for a setting that another client has, of Ottla or of another library, with the remedy."""
+    from ottla.client.config.setting_owners import explain_unknown  # only on an error, for start-up time
 
-    if (told := told_of(name, face_of(config))) is not None:
-        raise ConfigError(told)
+    if (text := explain_unknown(name, kind)) is not None:
+        raise ConfigError(text)
 
 
 def shared_by_all(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a client's settings that every other client has too, as Kafka writes them: where, and how to get in."""
+    """Return the settings that every client has, under Kafka's names: addresses and security."""
     known = {option.name for option in options_of(CommonConfig)}
     ours = {name.replace("_", "."): value for name, value in understood(settings).items()}
     return {name: value for name, value in ours.items() if name in known}
 
 
-def looked_up(name: str, value: Any) -> Any:
-    """A text with what its references to secrets stand for; anything else as it is."""
+def resolve_references(name: str, value: Any) -> Any:
+    """Replace references to secrets in a text; return other values unchanged."""
     if isinstance(value, Password):
         return Password(resolved(name, value.value))
     return resolved(name, value) if isinstance(value, str) else value
 
 
-def refuse_not_yet(name: str, not_yet: Mapping[str, str], known: set[str]) -> None:
-    """Raise NotYetError where `name` is Kafka's but not ours yet."""
+def reject_not_yet(name: str, not_yet: Mapping[str, str], known: set[str]) -> None:
+    """Raise NotYetError if `name` is a setting that only Kafka has so far."""
     if name in known:
         return
     for prefix, reason in not_yet.items():
         if name == prefix or name.startswith(prefix + "."):
-            raise NotYetError(f"{name} is not there yet: {reason}")
+            raise NotYetError(f"{name} is not supported yet: {reason}")

@@ -1,6 +1,6 @@
-"""Which client takes which setting: consumer, producer and admin have most of them in common, and some each for itself.
+"""Which client has which setting: consumer, producer and admin share most of them, and each has some of its own.
 
-Read from the tables of options when somebody gives a setting that is not there, or one table for all of them.
+Used for the error for an unknown setting, and by pipelines, whose settings are for all three clients.
 """
 
 from __future__ import annotations
@@ -9,56 +9,48 @@ from functools import cache
 from typing import Literal
 
 from ottla.client.config.synonyms import RENAMED, UNDERSTOOD, advice
-from ottla.config import options_of
+from ottla.client.config.typed_settings import AdminSettings, ConsumerSettings, ProducerSettings
 
-Face = Literal["admin", "consumer", "producer"]
-FACES: tuple[Face, ...] = ("admin", "consumer", "producer")
-
-
-@cache
-def configs() -> dict[Face, type]:
-    """What each client's settings are read into."""
-    from ottla.client.admin.config import AdminConfig
-    from ottla.client.consumer.config import ConsumerConfig
-    from ottla.client.producer.config import ProducerConfig
-
-    return {"admin": AdminConfig, "consumer": ConsumerConfig, "producer": ProducerConfig}
-
-
-def face_of(config: type) -> Face:
-    """The client whose settings are read into this."""
-    return next(face for face, one in configs().items() if one is config)
+ClientKind = Literal["admin", "consumer", "producer"]
+KINDS: tuple[ClientKind, ...] = ("admin", "consumer", "producer")
+SETTINGS: dict[ClientKind, type] = {"admin": AdminSettings, "consumer": ConsumerSettings, "producer": ProducerSettings}
+"""The typed settings have the same names as the config classes (a test compares them), and import nothing."""
 
 
 @cache
-def names_of(face: Face | None) -> frozenset[str]:
-    """The dotted names that such a client knows, or any."""
-    faces = FACES if face is None else (face,)
-    return frozenset(option.name for one in faces for option in options_of(configs()[one]))
+def setting_names(kind: ClientKind | None) -> frozenset[str]:
+    """Return the dotted names of the settings of one kind of client, or of all."""
+    kinds = KINDS if kind is None else (kind,)
+    fields = (field for each in kinds for field in SETTINGS[each].__optional_keys__)  # type: ignore[attr-defined]
+    return frozenset(field.replace("_", ".") for field in fields)
 
 
-def takers(name: str) -> list[Face]:
-    """Who knows a setting, under Kafka's name or librdkafka's."""
+def find_owners(name: str) -> list[ClientKind]:
+    """Return the clients that have a setting, under Kafka's name or librdkafka's."""
     dotted = name.replace("_", ".")
-    return [face for face in FACES if UNDERSTOOD.get(dotted, dotted) in names_of(face)]
+    return [kind for kind in KINDS if UNDERSTOOD.get(dotted, dotted) in setting_names(kind)]
 
 
-def taken_elsewhere(name: str, face: Face) -> str | None:
-    """What to say of a setting of another client, under any client's name for it; None where no other takes it either."""
+def explain_other_owner(name: str, kind: ClientKind) -> str | None:
+    """Return the error text if only other clients have the setting, under any library's name; otherwise None."""
     dotted = name.replace("_", ".")
-    others = takers(RENAMED.get(dotted, dotted))
-    if not others or face in others:
+    owners = find_owners(RENAMED.get(dotted, dotted))
+    if not owners or kind in owners:
         return None
-    return f"{name} is for {' or '.join(map(with_article, others))}, and this is {with_article(face)}; leave it out"
+    return f"{name} is for {' or '.join(map(with_article, owners))}, and this is {with_article(kind)}; leave it out"
 
 
-def told_of(name: str, face: Face | None) -> str | None:
-    """What to say of a setting that such a client, or any, does not take: it is another's, or has another name here; None where nothing is known of it."""
-    if face is not None and (elsewhere := taken_elsewhere(name, face)) is not None:
-        return elsewhere
-    better = advice(name, names_of(face))
+def explain_unknown(name: str, kind: ClientKind | None) -> str | None:
+    """Return the error text for a setting that this kind of client, or any, does not have.
+
+    Another client has it, or it has another name in Ottla; None if the name is not known at all.
+    """
+    if kind is not None and (text := explain_other_owner(name, kind)) is not None:
+        return text
+    better = advice(name, setting_names(kind))
     return None if better is None else f"unknown setting {name!r}: {better}"
 
 
-def with_article(face: Face) -> str:
-    return f"an {face}" if face == "admin" else f"a {face}"
+def with_article(kind: ClientKind) -> str:
+    """Return `an admin`, `a consumer` or `a producer`."""
+    return f"an {kind}" if kind == "admin" else f"a {kind}"

@@ -167,7 +167,7 @@ WHY_NOT: Mapping[str, str] = {
 
 def read_consumer_settings(settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> ConsumerConfig:
     """The settings of a consumer."""
-    config = read_client_settings(ConsumerConfig, {}, settings, keywords)
+    config = read_client_settings(ConsumerConfig, "consumer", {}, settings, keywords)
     given = {str(name).replace(".", "_"): value for name, value in [*(settings or {}).items(), *keywords.items()]}
     senseless = [name for name in OF_THE_OTHER_PROTOCOL[config.group_protocol] if given.get(name) not in (None, "")]
     if senseless:

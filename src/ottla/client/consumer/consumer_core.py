@@ -12,7 +12,7 @@ from ottla.client.consumer.interceptors import ConsumerInterceptors
 from ottla.client.consumer.parts import assemble
 from ottla.client.consumer.single_thread import SingleThread
 from ottla.client.interface.arguments import checked_timeout
-from ottla.client.interface.client_id import consumer_client_id
+from ottla.client.interface.identity import consumer_client_id
 from ottla.client.metrics.call_sensors import CallSensors
 from ottla.client.metrics.descriptions import CONSUMER_CALLS
 from ottla.client.metrics.fetch_sensors import PollSensors

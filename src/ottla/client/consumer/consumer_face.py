@@ -39,7 +39,7 @@ from ottla.client.interface.arguments import (
     checked_topic,
     checked_whole,
 )
-from ottla.client.interface.described import described
+from ottla.client.interface.identity import describe_client
 from ottla.client.runtime.future import Future
 from ottla.client.runtime.steps import Steps
 from ottla.errors import IllegalStateError
@@ -88,7 +88,7 @@ class ConsumerFace(Generic[K, V]):
     def __repr__(self) -> str:
         facts = [] if self.config.group_id is None else [f"group_id={self.config.group_id!r}"]
         assigned = len(list(self._core.subscriptions.assigned()))
-        return described(self, self._core.closed, *facts, f"{assigned} partitions assigned")
+        return describe_client(self, self._core.closed, *facts, f"{assigned} partitions assigned")
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read exactly these partitions, without sharing; those that stay assigned keep their positions."""

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from ottla.client.network.client_request import ClientRequest
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientRequest, ClientResponse
 from ottla.client.network.network_client import NetworkClient
 from ottla.client.runtime.future import Future
 from ottla.client.runtime.steps import Steps

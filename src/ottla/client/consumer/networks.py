@@ -7,7 +7,7 @@ from random import Random
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.metadata.metadata import Metadata
-from ottla.client.network.complaints import Complaints
+from ottla.client.network.connection_failures import FailureLog
 from ottla.client.network.network_client import MAX_FRAME_BYTES, NetworkClient
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.clock import Clock
@@ -21,7 +21,7 @@ class Networks:
         self._client_id = client_id
         self._metadata = metadata
         self._clock = clock
-        self._complaints = Complaints(client_id)
+        self._failure_log = FailureLog(client_id)
 
     def of_user(self) -> ConsumerNetworkClient:
         """For everything the user's thread does."""
@@ -48,6 +48,6 @@ class Networks:
             max_in_flight=100,
             max_frame_bytes=max_frame_bytes,
             clock=self._clock,
-            complaints=self._complaints,
+            failure_log=self._failure_log,
         )
         return ConsumerNetworkClient(client, request_timeout_ms=self._config.request_timeout_ms)

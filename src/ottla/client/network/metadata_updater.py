@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.client.config.common_config import CommonConfig
 from ottla.client.metadata.metadata import Metadata
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.network.connection_states import SLOW_SECONDS, ConnectionStates
 from ottla.errors import ErrorCode, UnsupportedVersionError
 from ottla.model import FOREVER, Node
@@ -78,7 +78,7 @@ class MetadataUpdater:
         """Whether those we know are lost, all of them or for too long (KIP-899, KIP-1102)."""
         if self._config.metadata_recovery_strategy == "none" or not self._metadata.knows_more_than_bootstrap():
             return False
-        if nobody and client.nobody_is_there():
+        if nobody and client.is_every_broker_down():
             return True
         return self._metadata.unanswered_for(now) * 1000 > self._config.metadata_recovery_rebootstrap_trigger_ms
 

@@ -1,29 +1,33 @@
-"""Requests and answers over connections to brokers.
+"""Requests and responses over connections to brokers, after Kafka's `NetworkClient`.
 
 The shell around `ConnectionStates`, `InFlightRequests`, `ApiVersions` and `Metadata`: it holds the selector and the
-clock. One thread drives it; only `wakeup` may be called from another. Nothing here blocks but `poll`.
+clock. One thread drives it; only `wakeup` may be called from another. Only `poll` blocks.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import weakref
 from collections.abc import Callable, Hashable, Iterable
 from random import Random
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ottla._version import __version__
-from ottla.client.authentication.connections import maybe_authenticator, weak_wakeup
 from ottla.client.config.common_config import CommonConfig
 from ottla.client.metadata.metadata import Metadata
 from ottla.client.metrics.network_sensors import NetworkSensors
 from ottla.client.network.api_versions import NEWEST, ApiVersions, NodeApiVersions, features_of, next_version, ranges_of
-from ottla.client.network.client_request import ClientRequest, Completion
-from ottla.client.network.client_response import ClientResponse
-from ottla.client.network.complaints import Complaints
-from ottla.client.network.completion import complete, lost
+from ottla.client.network.client_request import ClientRequest, ClientResponse, Completion
+from ottla.client.network.connection_failures import (
+    PLAINTEXT_THERE,
+    FailureLog,
+    Suspicions,
+    explain_failure,
+    explain_required_login,
+    is_foreign,
+)
 from ottla.client.network.connection_states import ConnectionState, ConnectionStates
-from ottla.client.network.diagnosis import PLAINTEXT_THERE, Suspicions, is_foreign, meaning, wants_login
-from ottla.client.network.forks import OPEN, Disowned
 from ottla.client.network.in_flight_requests import InFlightRequest, InFlightRequests
 from ottla.client.network.least_loaded import least_loaded
 from ottla.client.network.metadata_updater import MetadataUpdater
@@ -32,6 +36,7 @@ from ottla.client.telemetry.telemetry_sender import TelemetrySender
 from ottla.clock import Clock, SystemClock
 from ottla.errors import (
     ErrorCode,
+    IllegalStateError,
     NoBrokersAvailableError,
     OttlaError,
     SaslAuthenticationError,
@@ -49,15 +54,16 @@ from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ottla.security.channels import channel_maker
 from ottla.security.login_refusal import LoginRefusal
+from ottla.security.security import WITH_LOGIN
 
 if TYPE_CHECKING:
     from ottla.client.authentication.authenticator import Authenticator
 
 LOG = logging.getLogger(__name__)
 MAX_FRAME_BYTES = 104_857_600
-"""A longer answer is none: Kafka's own limit for a frame."""
+"""The longest accepted response: Kafka's own limit for a frame."""
 REUSED_FRAME_BYTES = 16 * 1024 * 1024
-"""An answer to a fetch has up to `max.partition.fetch.bytes` for each of its partitions."""
+"""A fetch response has up to `max.partition.fetch.bytes` for each of its partitions."""
 LOGIN_APIS = ("SaslHandshake", "SaslAuthenticate")
 
 
@@ -75,7 +81,7 @@ class NetworkClient:
         clock: Clock | None = None,
         random: Random | None = None,
         selector: Selector | None = None,
-        complaints: Complaints | None = None,
+        failure_log: FailureLog | None = None,
     ) -> None:
         random = random or Random()
         self.metadata = metadata
@@ -84,9 +90,9 @@ class NetworkClient:
         self.clock = clock or SystemClock()
         self._config = config
         self._client_id = client_id
-        self._complaints = complaints or Complaints(client_id)
+        self._failure_log = failure_log or FailureLog(client_id)
         self._random = random
-        self._authenticator = maybe_authenticator(config, self, weak_wakeup(self), self.clock, random)
+        self._authenticator = self._make_authenticator(config)
         self._selector = selector or Selector(
             max_frame_bytes=max_frame_bytes,
             clock=self.clock,
@@ -100,8 +106,8 @@ class NetworkClient:
                 config.socket_connection_setup_timeout_ms, config.socket_connection_setup_timeout_max_ms, random
             ),
         )
-        self._listened_until = self.clock.monotonic()
-        self.sensors = NetworkSensors(config, self._states, self._listened_until)
+        self._polled_until = self.clock.monotonic()
+        self.sensors = NetworkSensors(config, self._states, self._polled_until)
         self._nodes: dict[int, Node] = {}
         self._suspicions = Suspicions()
         self._aborted: list[ClientResponse] = []
@@ -109,14 +115,14 @@ class NetworkClient:
         self._metadata_updater = MetadataUpdater(config, metadata, self._states, client_id)
         self.telemetry = TelemetrySender(random)
         self._refused_since: float | None = None
-        """Since when each address of `bootstrap.servers` has refused connections, before any broker has answered."""
+        """The time from which on every address of `bootstrap.servers` has refused connections, before any response."""
         self._closed = False
         self._disowned = False
         self.on_disowned: Callable[[], None] | None = None
-        OPEN.add(self)
+        OPEN_CLIENTS.add(self)
 
     def ready(self, node: Node, now: float) -> bool:
-        """Whether a request may be sent to `node` now; begins to connect when there is no connection."""
+        """True if a request may be sent to `node` now; starts to connect if there is no connection."""
         if self.is_ready(node.node_id, now):
             return True
         if self._states.can_connect(node.node_id, now):
@@ -126,24 +132,24 @@ class NetworkClient:
         return False
 
     def is_ready(self, node_id: int, now: float) -> bool:
-        """Whether a request may be sent now."""
+        """True if a request may be sent now."""
         return self._states.is_ready(node_id, now) and self.in_flight_requests.can_send_more(node_id)
 
     def delay(self, node_id: int, now: float) -> float:
-        """Seconds until it makes sense to look at the node again; infinity when an event will tell."""
+        """Return the seconds until the node should be checked again; infinity if an event will end the wait."""
         return self._states.delay(node_id, now)
 
     def failed(self, node_id: int) -> bool:
-        """Whether the last connection to the node broke, and no new one is under way."""
+        """True if the last connection to the node failed and no new one is in progress."""
         node = self._states.of(node_id)
         return node.state is ConnectionState.DISCONNECTED and node.failures > 0
 
-    def nobody_is_there(self) -> bool:
-        """Whether no broker that is known takes a connection; one that does not answer at all may yet."""
+    def is_every_broker_down(self) -> bool:
+        """True if the last connection to every known broker failed; one that is still opening is not counted as failed."""
         return all(self.failed(node_id) for node_id in self.metadata.cluster.nodes)
 
     def send(self, request: ClientRequest, now: float) -> None:
-        """Send to a node that is ready; a version conflict appears as an error at the next poll."""
+        """Send to a node that is ready; a version conflict is reported as an error at the next poll."""
         versions = self.api_versions.get(request.node_id)
         assert versions is not None, f"node {request.node_id} is not ready"
         try:
@@ -154,14 +160,14 @@ class NetworkClient:
             self._do_send(request, version, now)
 
     def poll(self, timeout: float) -> list[ClientResponse]:
-        """Do the I/O that can be done, waiting up to `timeout` seconds; completes and returns what was finished."""
+        """Do the possible I/O, waiting up to `timeout` seconds; complete the finished requests and return their responses."""
         now = self.clock.monotonic()
         if self._authenticator is not None:
             self._authenticator.look(now)
         self.sensors.registry.tick(now)
-        self.in_flight_requests.forgive(now - self._listened_until)
-        patience = min(timeout, self._mind_chores(now), self.in_flight_requests.next_deadline() - now)
-        self._selector.poll(0.0 if self._aborted else max(0.0, patience) if patience < FOREVER else None)
+        self.in_flight_requests.forgive(now - self._polled_until)
+        wait = min(timeout, self._send_own_requests(now), self.in_flight_requests.next_deadline() - now)
+        self._selector.poll(0.0 if self._aborted else max(0.0, wait) if wait < FOREVER else None)
         now = self.clock.monotonic()
         done, self._aborted = self._aborted, []
         self._handle_completed_sends(done, now)
@@ -171,29 +177,29 @@ class NetworkClient:
         self._handle_timed_out_requests(done, now)
         self._close_idle(now)
         for response in done:
-            complete(response)
-        self._listened_until = now
+            response.complete()
+        self._polled_until = now
         return done
 
     def wait_span(self) -> float:
-        """Seconds after which `poll` has something to do that `fileno` does not tell of; infinity: never."""
+        """Return the seconds after which `poll` must be called although `fileno` is not readable; infinity: never."""
         if self._aborted:
             return 0.0
         now = self.clock.monotonic()
         early = self._selector.wait_span()
-        span = min(self._mind_chores(now), self.in_flight_requests.next_deadline() - now)
+        span = min(self._send_own_requests(now), self.in_flight_requests.next_deadline() - now)
         return max(0.0, span if early is None else min(span, early))
 
     def fileno(self) -> int:
-        """A descriptor an event loop can watch: readable when `poll` has something to do."""
+        """Return a descriptor for an event loop: it is readable when `poll` has something to do."""
         return self._selector.fileno()
 
     def least_loaded_node(self, now: float) -> Node | None:
-        """The broker to ask what any broker can answer; one that is in doubt only where there is no other."""
+        """Return a broker for a request that any broker can answer; a doubted one only if there is no other."""
         return self.least_loaded_among(self.metadata.cluster.nodes.values(), now)
 
     def least_loaded_among(self, brokers: Iterable[Node], now: float) -> Node | None:
-        """The one of these brokers to ask. An address that is slow to answer is so by every node id."""
+        """Return the best of these brokers. If an address is slow, each node id with that address counts as slow."""
         nodes = list(brokers)
         self._random.shuffle(nodes)
         silent = {(self._nodes[each].host, self._nodes[each].port) for each in self._states.slow_nodes(now)}
@@ -201,35 +207,35 @@ class NetworkClient:
         return least_loaded(nodes, self._states, self.in_flight_requests, now, slow)
 
     def time_to_slow(self, node: Node, now: float) -> float:
-        """Seconds until another broker is to be tried beside one that is being connected to."""
+        """Return the seconds until another broker is tried in addition to one that is connecting."""
         return self._states.time_to_slow(node.node_id, now)
 
     def doubt(self, node_id: int) -> None:
-        """It did not do in time what was asked of it: somebody else may lead by now, and others know that better."""
+        """Doubt a broker that missed a deadline: another may be the leader now, and the other brokers know it."""
         self._states.doubt(node_id)
         self.metadata.request_update()
 
     def disconnect(self, node_id: int, reason: str) -> None:
-        """End the connection to a broker of our own accord; what was unanswered fails at the next poll.
+        """Close the connection to a broker; its unanswered requests fail at the next poll.
 
-        Nothing is held against the broker: a new connection may begin at once.
+        No backoff follows: a new connection may be opened at once.
         """
-        LOG.debug("[%s] ending the connection to node %d: %s", self._client_id, node_id, reason)
+        LOG.debug("[%s] closing the connection to node %d: %s", self._client_id, node_id, reason)
         now = self.clock.monotonic()
         self._selector.close(node_id)
         self._forget_connection(node_id)
         self._states.closed(node_id)
-        self._aborted += lost(node_id, self.in_flight_requests.clear(node_id), reason, now)
+        self._aborted += fail_requests(node_id, self.in_flight_requests.clear(node_id), reason, now)
 
     @property
     def is_waiting(self) -> bool:
-        """True while `poll` waits, and after an exception has ended it there: then nothing was left half done."""
+        """True while `poll` waits, and after an exception has ended the wait: then no operation was interrupted midway."""
         return self._selector.is_waiting
 
     def reset(self, reason: str) -> None:
-        """Close all connections after an exception in the middle of a call; what was not answered fails at the next poll.
+        """Close all connections after an exception in the middle of a call; unanswered requests fail at the next poll.
 
-        Nothing of the state of a connection is relied on. Safe to be interrupted and to be called again.
+        The state of a connection is not trusted. May be interrupted and called again.
         """
         if self._closed:
             return
@@ -239,7 +245,7 @@ class NetworkClient:
         for node_id in list(self._nodes):
             self._forget_connection(node_id)
             self._states.closed(node_id)
-            self._aborted += lost(node_id, self.in_flight_requests.clear(node_id), reason, now)
+            self._aborted += fail_requests(node_id, self.in_flight_requests.clear(node_id), reason, now)
         self._metadata_updater.reset()
         self.telemetry.reset(now)
 
@@ -250,18 +256,18 @@ class NetworkClient:
 
     @property
     def closed(self) -> bool:
-        """Whether it is of no more use, in a forked child too."""
+        """True if the client can no longer be used, also in a forked child."""
         return self._closed
 
     def close(self) -> None:
-        """Close every connection; what was unanswered stays so."""
+        """Close every connection; unanswered requests are never completed."""
         if not self._closed:
             self._selector.close_all()
-            OPEN.discard(self)
-            self._closed = True  # last: where an exception comes before it, another call goes on
+            OPEN_CLIENTS.discard(self)
+            self._closed = True  # last, so that a call after an exception continues
 
     def finish(self, *, hurried: bool = False) -> None:
-        """Close, after a last push of metrics where they are asked for: that may take a tenth of a second."""
+        """Close, after a last push of metrics if a broker subscribed to them: that may take a tenth of a second."""
         try:
             for span in () if hurried else self.telemetry.terminate(self):
                 self.poll(span)
@@ -269,39 +275,48 @@ class NetworkClient:
             self.close()
 
     def disown(self) -> None:
-        """In a child that was forked: let go of the connections, which stay the parent's; any use is an error."""
+        """Release the connections in a forked child: they remain the parent's. Any later use is an error."""
         self._closed = self._disowned = True
         self._selector.disown()
-        self._selector = cast(Selector, Disowned())
+        self._selector = cast(Selector, DisownedSelector())
         if self.on_disowned is not None:
             self.on_disowned()
 
     def trouble(self) -> str:
-        """Which brokers cannot be reached and why, in one phrase."""
+        """Describe in one phrase which brokers cannot be reached, and why."""
         reasons = self._states.reasons()
-        told = [f"{self._called(self._nodes[each])}: {why}" for each, why in reasons.items() if each in self._nodes]
-        waiting = ", ".join(self._called(node) for node in self.metadata.cluster.nodes.values())
+        known = [f"{self._describe(self._nodes[each])}: {why}" for each, why in reasons.items() if each in self._nodes]
+        waiting = ", ".join(self._describe(node) for node in self.metadata.cluster.nodes.values())
         strange = "; is it a Kafka broker?" if self.metadata.version == 0 else ""
-        return "; ".join(told) or f"no answer from {waiting}{strange}"
+        return "; ".join(known) or f"no answer from {waiting}{strange}"
 
     def unavailable(self, span_ms: float, setting: str) -> NoBrokersAvailableError:
-        """The error of somebody who has waited for a broker in vain."""
+        """Return the error of a call that waited for a broker until its timeout."""
         return NoBrokersAvailableError(
             f"no Kafka broker answered within {span_ms:.0f} ms ({setting}): {self.trouble()}"
         )
 
-    def _mind_chores(self, now: float) -> float:
-        """What the client itself has to ask; returns the seconds after which to look again."""
+    def _make_authenticator(self, config: CommonConfig) -> Authenticator | None:
+        """Return the logins of this client's connections, or None. They refer to the client weakly."""
+        if config.security_protocol not in WITH_LOGIN:
+            return None
+        # Imported here for start-up time: clients without a login do not need it.
+        from ottla.client.authentication.authenticator import Authenticator
+
+        return Authenticator(config, weakref.proxy(self), self.clock, self._random, weak_wakeup(self))
+
+    def _send_own_requests(self, now: float) -> float:
+        """Send the client's own requests that are due; return the seconds until the next check."""
         return min(self._metadata_updater.maybe_update(self, now), self.telemetry.maybe_push(self, now))
 
-    def _called(self, node: Node) -> str:
+    def _describe(self, node: Node) -> str:
         return f"{node} (from bootstrap.servers)" if node.node_id < 0 else f"{node} (node {node.node_id})"
 
     def _connect(self, node: Node, now: float) -> None:
         self._nodes[node.node_id] = node
         timeout = self._states.connecting(node.node_id, now)
-        # Does it speak plaintext? Nothing secret is said before that is known, and nothing after it.
-        how = Channel if self._suspicions.of_plaintext(node.node_id) else None
+        # Checks whether the port is a plaintext one. Only ApiVersions is sent, and the connection is closed afterwards.
+        how = Channel if self._suspicions.suspects_plaintext(node.node_id) else None
         self._selector.connect(node.node_id, node.host, node.port, timeout=timeout, how=how)
 
     def _do_send(self, request: ClientRequest, version: int, now: float) -> None:
@@ -315,7 +330,7 @@ class NetworkClient:
         self._selector.send(request.node_id, parts)
 
     def send_internal(self, node_id: int, message: Any, version: int, completion: Completion, now: float) -> None:
-        """Send what the client itself asks, to a node that can be sent to."""
+        """Send a request of the client itself to a node that is connected."""
         request = ClientRequest(node_id, message, now, self._config.request_timeout_ms, completion)
         self._do_send(request, version, now)
 
@@ -340,7 +355,7 @@ class NetworkClient:
             self._throttle(node_id, message, now)
             response = ClientResponse(node_id, entry.request, now, message=message, version=entry.version)
             if self._authenticator is not None and entry.api.name in LOGIN_APIS:
-                complete(response)  # before the end of the connection, which often comes with a refusal
+                response.complete()  # before the end of the connection, which often follows a refused login
             else:
                 done.append(response)
 
@@ -352,8 +367,8 @@ class NetworkClient:
         for channel, reason in self._selector.disconnected.items():
             node_id = node_of(channel)
             if self._states.state(node_id) is ConnectionState.DISCONNECTED:
-                continue  # we have ended it ourselves, just now
-            self._lost(node_id, meaning(reason, self._states.state(node_id)), done, now)
+                continue  # closed by this client in this poll
+            self._lost(node_id, explain_failure(reason, self._states.state(node_id)), done, now)
 
     def _handle_connections(self, now: float) -> None:
         for channel in self._selector.connected:
@@ -374,7 +389,7 @@ class NetworkClient:
                 self._states.closed(node_id)
 
     def _forget_connection(self, node_id: int) -> None:
-        """It is gone, or about to be: what was learnt on it does not hold for the next one."""
+        """Forget what was negotiated on a connection that has ended or is about to."""
         self.api_versions.remove(node_id)
         if self._authenticator is not None:
             self._authenticator.forget(node_id)
@@ -382,31 +397,31 @@ class NetworkClient:
     def _end(
         self, node_id: int, reason: str, done: list[ClientResponse], now: float, also: Iterable[InFlightRequest] = ()
     ) -> None:
-        """Close a connection that is of no more use."""
+        """Close a connection that cannot be used any more."""
         self._selector.close(node_id)
         self._lost(node_id, reason, done, now, also)
 
     def _lost(
         self, node_id: int, reason: str, done: list[ClientResponse], now: float, also: Iterable[InFlightRequest] = ()
     ) -> None:
-        """A connection is gone: fail what was in flight, and look whether the cluster has changed."""
-        self._complaints.tell(self._called(self._nodes[node_id]), self._states.of(node_id), reason, now)
-        untold = self._states.state(node_id) is ConnectionState.READY and self.metadata.version == 0
-        self._suspicions.note(node_id, reason, at_first_request=untold and self._authenticator is None)
+        """Handle the end of a connection: fail its requests, and refresh the metadata."""
+        self._failure_log.log_failure(self._describe(self._nodes[node_id]), self._states.of(node_id), reason, now)
+        unexplained = self._states.state(node_id) is ConnectionState.READY and self.metadata.version == 0
+        self._suspicions.record_end(node_id, reason, at_first_request=unexplained and self._authenticator is None)
         self._forget_connection(node_id)
         before = self._states.of(node_id).reason
         refused, hopeless = isinstance(reason, Refusal), is_foreign(reason, before)
         self._states.disconnected(node_id, reason, now, hopeless=hopeless, refused=refused)
-        done += lost(node_id, [*also, *self.in_flight_requests.clear(node_id)], reason, now)
+        done += fail_requests(node_id, [*also, *self.in_flight_requests.clear(node_id)], reason, now)
         self.metadata.request_update()
         if refused:
             kind = SaslAuthenticationError if isinstance(reason, LoginRefusal) else SslAuthenticationError
-            self.metadata.fail(kind(f"{self._called(self._nodes[node_id])}: {reason}"))
-        self._give_up_when_hopeless()
-        self._give_up_when_refused(now)
+            self.metadata.fail(kind(f"{self._describe(self._nodes[node_id])}: {reason}"))
+        self._fail_if_no_broker()
+        self._fail_if_refused(now)
 
-    def _give_up_when_refused(self, now: float) -> None:
-        """Fail waiting calls where every address has refused connections for `bootstrap.refused.timeout.ms`."""
+    def _fail_if_refused(self, now: float) -> None:
+        """Fail waiting calls if every address has refused connections for `bootstrap.refused.timeout.ms`."""
         timeout_ms, nodes = self._config.bootstrap_refused_timeout_ms, self.metadata.bootstrap
         if timeout_ms < 0 or self.metadata.version:
             return
@@ -423,13 +438,13 @@ class NetworkClient:
                 )
             )
 
-    def _give_up_when_hopeless(self) -> None:
-        """Before the first metadata, when no address we were given is a Kafka broker, waiting is of no use."""
+    def _fail_if_no_broker(self) -> None:
+        """Fail waiting calls if, before the first metadata, no address of `bootstrap.servers` is a Kafka broker."""
         nodes = self.metadata.bootstrap
         if self.metadata.version == 0 and all(self._states.of(node.node_id).hopeless for node in nodes):
             trouble = self.trouble()
-            what = "not a plaintext port" if "answers with TLS" in trouble else "not a Kafka broker"
-            self.metadata.fail(NoBrokersAvailableError(f"{what}: {trouble}"))
+            kind = "not a plaintext port" if "answers with TLS" in trouble else "not a Kafka broker"
+            self.metadata.fail(NoBrokersAvailableError(f"{kind}: {trouble}"))
 
     def _ask_api_versions(self, node_id: int, version: int, now: float) -> None:
         self._states.checking_api_versions(node_id)
@@ -440,7 +455,7 @@ class NetworkClient:
         node_id, answer = response.node_id, response.message
         if answer is None:
             return
-        if self._suspicions.of_plaintext(node_id):
+        if self._suspicions.suspects_plaintext(node_id):
             self._end(node_id, Refusal(PLAINTEXT_THERE), self._aborted, response.received)
             self._selector.wakeup()
             return
@@ -450,13 +465,13 @@ class NetworkClient:
                 self._ask_api_versions(node_id, version, response.received)
                 return
         if answer.error_code != ErrorCode.NONE:
-            reason = f"it refused to tell its versions: {name_of(answer.error_code)}"
+            reason = f"it rejected ApiVersions: {name_of(answer.error_code)}"
             self._end(node_id, reason, self._aborted, response.received)
             return
-        told = NodeApiVersions(str(self._nodes[node_id]), ranges_of(answer), features_of(answer))
-        self.api_versions.update(node_id, told)
-        if self._suspicions.of_login(node_id):
-            self.ask(node_id, SaslHandshakeRequest(), self._handle_whether_login, response.received)
+        versions = NodeApiVersions(str(self._nodes[node_id]), ranges_of(answer), features_of(answer))
+        self.api_versions.update(node_id, versions)
+        if self._suspicions.take_login_suspicion(node_id):
+            self.ask(node_id, SaslHandshakeRequest(), self._handle_login_probe, response.received)
         elif self._authenticator is None:
             self._connected_to(node_id)
         else:
@@ -465,21 +480,21 @@ class NetworkClient:
 
     def _connected_to(self, node_id: int) -> None:
         self._states.ready(node_id)
-        LOG.debug("[%s] connected to %s", self._client_id, self._called(self._nodes[node_id]))
+        LOG.debug("[%s] connected to %s", self._client_id, self._describe(self._nodes[node_id]))
 
-    def _handle_whether_login(self, response: ClientResponse) -> None:
-        """A port that wants a login tells by which mechanisms; one that does not has no answer to the question."""
+    def _handle_login_probe(self, response: ClientResponse) -> None:
+        """Handle the probe of a port: one that requires a login lists its mechanisms, another closes the connection."""
         node_id, answer = response.node_id, response.message
         if answer is None:
             return
         if answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
-            reason = wants_login(self._config.security_protocol, answer.mechanisms)
+            reason = explain_required_login(self._config.security_protocol, answer.mechanisms)
             self.refused(node_id, LoginRefusal(reason), response.received)
         else:
             self._connected_to(node_id)
 
     def ask(self, node_id: int, message: Any, completion: Completion, now: float) -> None:
-        """Send for a login, to a broker that may be asked nothing else yet."""
+        """Send a request of a login, to a broker that accepts no other request yet."""
         try:
             version = cast(NodeApiVersions, self.api_versions.get(node_id)).usable(api_of(message))
         except UnsupportedVersionError as error:
@@ -488,23 +503,60 @@ class NetworkClient:
             self.send_internal(node_id, message, version, completion, now)
 
     def logged_in(self, node_id: int, renew_at: float) -> None:
-        """The connection may be used until `renew_at`."""
+        """Mark the connection as usable until `renew_at`."""
         self._states.logged_in(node_id, renew_at, self.clock.monotonic())
-        LOG.debug("[%s] logged in to %s", self._client_id, self._called(self._nodes[node_id]))
+        LOG.debug("[%s] logged in to %s", self._client_id, self._describe(self._nodes[node_id]))
 
     def refused(self, node_id: int, reason: LoginRefusal, now: float) -> None:
-        """There is no login: the connection ends, and who waits is told."""
+        """Close a connection whose login failed, and wake a waiting poll so that the error is raised."""
         self._end(node_id, reason, self._aborted, now)
-        self._selector.wakeup()  # who waits in a poll is told at once
+        self._selector.wakeup()
 
     def _maybe_log_in_again(self, authenticator: Authenticator, node_id: int, now: float) -> None:
-        """Prolong the session of a connection that has nothing under way: the broker would end it otherwise."""
+        """Log in again on an idle connection whose session is about to expire (KIP-368)."""
         if self._states.must_renew(node_id, now) and not self.in_flight_requests.count(node_id):
-            LOG.debug("[%s] logging in again to %s", self._client_id, self._called(self._nodes[node_id]))
+            LOG.debug("[%s] logging in again to %s", self._client_id, self._describe(self._nodes[node_id]))
             self._states.authenticating(node_id, now)
             authenticator.begin(node_id, self._nodes[node_id].host, now)
 
 
 def node_of(channel: Hashable) -> int:
-    """The node a channel leads to: channels are named after node ids."""
+    """Return the node of a channel: channels are named by node id."""
     return cast(int, channel)
+
+
+def fail_requests(node_id: int, entries: Iterable[InFlightRequest], reason: str, now: float) -> list[ClientResponse]:
+    """Return the responses of requests whose connection has ended."""
+    return [ClientResponse(node_id, entry.request, now, version=entry.version, reason=reason) for entry in entries]
+
+
+def weak_wakeup(client: NetworkClient) -> Callable[[], None]:
+    """Return a function that wakes the client if it still exists, without keeping it alive."""
+    reference = weakref.ref(client)
+
+    def wake() -> None:
+        found = reference()
+        if found is not None and not found.closed:
+            found.wakeup()
+
+    return wake
+
+
+class DisownedSelector:
+    """Replaces the selector of a parent's client in a forked child."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise IllegalStateError("this client belongs to the process that forked this one; make a new one here")
+
+
+OPEN_CLIENTS: weakref.WeakSet[NetworkClient] = weakref.WeakSet()
+
+
+def disown_open_clients() -> None:
+    """Disown the parent's clients in a forked child, which would otherwise close connections that the parent polls."""
+    for client in list(OPEN_CLIENTS):
+        client.disown()
+    OPEN_CLIENTS.clear()
+
+
+os.register_at_fork(after_in_child=disown_open_clients)

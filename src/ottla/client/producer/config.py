@@ -180,8 +180,8 @@ def read_producer_settings(settings: Mapping[str, Any] | None, keywords: Mapping
     """
     dotted, spelled = acks_by_name(settings or {}), acks_by_name(keywords)
     if not isinstance(dotted, Mapping) or is_idempotent_by_wish(dotted) or is_idempotent_by_wish(spelled):
-        return read_client_settings(ProducerConfig, NOT_YET, dotted, spelled)
-    config = read_client_settings(ProducerConfig, NOT_YET, dotted, {**spelled, "enable_idempotence": False})
+        return read_client_settings(ProducerConfig, "producer", NOT_YET, dotted, spelled)
+    config = read_client_settings(ProducerConfig, "producer", NOT_YET, dotted, {**spelled, "enable_idempotence": False})
     conflict = config.idempotence_conflict()
     if conflict is None:
         return changed(config, enable_idempotence=True)

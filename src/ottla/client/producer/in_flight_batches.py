@@ -16,12 +16,11 @@ from uuid import UUID
 
 from ottla.client.metadata.cluster import Cluster
 from ottla.client.metrics.producer_sensors import ProducerSensors
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.network.network_client import NetworkClient
 from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.events import BatchSplit
-from ottla.client.producer.leader_changes import LEADER_MOVED, new_leaders
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.transaction_manager import TransactionManager
@@ -43,6 +42,19 @@ RETRIES = logging.getLogger("ottla.client.producer.retries")
 """Apart from the log of this module, so that a command can show it alone."""
 LONG_RETRY_SECONDS = 2.0
 """After so many seconds without a record written to a partition a warning names the error."""
+
+LEADER_MOVED = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+"""Errors after which another broker may be the leader."""
 
 
 class Departure(NamedTuple):
@@ -324,3 +336,16 @@ class InFlightBatches:
 def times(sent: int) -> str:
     """How often that was."""
     return "never sent" if not sent else "sent once" if sent == 1 else f"sent {sent} times"
+
+
+def new_leaders(message: Any, names: Mapping[UUID, str]) -> dict[TopicPartition, tuple[int, int]]:
+    """Return node and epoch of the current leaders in a response of a broker that is not the leader (KIP-951)."""
+    return {
+        TopicPartition(topic.name or names.get(topic.topic_id, ""), answer.index): (
+            answer.current_leader.leader_id,
+            answer.current_leader.leader_epoch,
+        )
+        for topic in message.responses
+        for answer in topic.partition_responses
+        if answer.error_code and answer.current_leader is not None and answer.current_leader.leader_id >= 0
+    }

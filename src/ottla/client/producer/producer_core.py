@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from ottla.client.interface.arguments import checked_timeout, checked_topic, maybe_timeout
-from ottla.client.interface.client_id import next_client_id
+from ottla.client.interface.identity import next_client_id
 from ottla.client.metadata.cluster import REFUSED_TOPIC, TopicInfo
 from ottla.client.metrics.call_sensors import CallSensors
 from ottla.client.metrics.client_metrics import ClientMetrics, Sheet

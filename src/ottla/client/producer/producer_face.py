@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.interface.described import described
+from ottla.client.interface.identity import describe_client
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.produce_request_result import OnDelivery
@@ -39,7 +39,7 @@ class ProducerFace:
             let_others_look(self, core, folder)
 
     def __repr__(self) -> str:
-        return described(self, self._core.closed)
+        return describe_client(self, self._core.closed)
 
     def snapshot(self) -> ProducerSnapshot:
         """All parts of this producer and what is in them; at any time, from any thread."""

@@ -26,8 +26,7 @@ from weakref import WeakMethod
 from ottla.client.metadata.cluster import TopicInfo
 from ottla.client.metadata.missing_partitions import MissingPartitions
 from ottla.client.metrics.producer_sensors import ProducerSensors
-from ottla.client.network.client_request import ClientRequest
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientRequest, ClientResponse
 from ottla.client.network.network_client import NetworkClient
 from ottla.client.producer import batch_events
 from ottla.client.producer.config import ProducerConfig

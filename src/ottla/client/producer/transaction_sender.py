@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ottla.client.network.client_request import ClientRequest
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientRequest, ClientResponse
 from ottla.client.network.network_client import NetworkClient
 from ottla.client.producer.events import CoordinatorAnswered, CoordinatorAsked
 from ottla.client.producer.transaction_manager import TransactionManager
-from ottla.client.producer.transactions.init_producer_id import FIRST_VERSION_WITH_EPOCH, InitProducerId
+from ottla.client.producer.transactions.requests import FIRST_VERSION_WITH_EPOCH, InitProducerId, TxnRequest
 from ottla.client.producer.transactions.transaction_machine import TransactionMachine
-from ottla.client.producer.transactions.txn_request import TxnRequest
 from ottla.errors import UnsupportedVersionError, name_of
 from ottla.model import FOREVER, Node
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest

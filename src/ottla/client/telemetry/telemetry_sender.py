@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.steps import Steps
 from ottla.errors import IllegalStateError, KafkaTimeoutError, OttlaError, UnsupportedVersionError
 from ottla.model import FOREVER

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
-from ottla.client.config.setting_owners import Face
+from ottla.client.config.setting_owners import ClientKind
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.client_settings import mistake_in
@@ -198,7 +198,7 @@ def letters_misplaced(document: Document, model: PipelineFile) -> Iterator[Mista
             yield Mistake(document.place(("pipelines", name, "errors")), sentence)
 
 
-def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str, Any], Face | None]]:
+def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str, Any], ClientKind | None]]:
     """All that a file has, and whose they are; those of `settings` are everybody's."""
     yield ("settings",), model.settings.kafka, None
     for name, one in model.pipelines.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ottla.client.config.setting_owners import Face
+from ottla.client.config.setting_owners import ClientKind
 from ottla.client.consumer import Consumer
 from ottla.client.consumer.record import ConsumerRecord
 from ottla.client.producer import Producer
@@ -93,7 +93,7 @@ def topic_of(read: Read) -> str:
     return topic
 
 
-def clients_of(read: Read, face: Face) -> dict[str, str]:
+def clients_of(read: Read, face: ClientKind) -> dict[str, str]:
     """The settings of such a client for the brokers that have its letters: those of its source, if that is a topic."""
     return surroundings_of(read).any_client(face, read.model.letters_part)
 

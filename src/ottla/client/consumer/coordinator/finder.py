@@ -11,7 +11,7 @@ from typing import Any
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator.refusals import failure_of, is_fatal
 from ottla.client.metadata.coordinators import GROUP, LAST_VERSION_WITH_ONE_KEY, described
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.network.connection_states import SLOW_SECONDS
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.runtime.deadline import Deadline

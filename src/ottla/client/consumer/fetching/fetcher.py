@@ -29,7 +29,7 @@ from ottla.client.consumer.fetching.read_replicas import ReadReplicas
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metrics.fetch_sensors import FetchSensors
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.runtime.future import Future
 from ottla.errors import (

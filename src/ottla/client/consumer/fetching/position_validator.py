@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.runtime.future import Future
 from ottla.errors import ErrorCode, LogTruncationError, UnsupportedVersionError

@@ -7,8 +7,10 @@ held for decisions only: never while anything is sent, received, waited for, log
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from ottla.client.consumer.assignors.assignor import Assignor
 from ottla.client.consumer.config import ConsumerConfig
@@ -16,7 +18,6 @@ from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator.finder import CoordinatorFinder
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata, Generation
 from ottla.client.consumer.group.heartbeat_thread import HeartbeatThread
-from ottla.client.consumer.group.log import group_log
 from ottla.client.consumer.group.membership.consumer_state import ConsumerState
 from ottla.client.consumer.group.membership.member_state import MemberState
 from ottla.client.consumer.group.membership.standing import Standing
@@ -213,12 +214,12 @@ class ConsumerCoordinator:
             self._topics.reset()
             with self._lock:
                 self._membership.prepare_leaving()
-            yield from self._exchange.hear_out(until)
+            yield from self._exchange.wait_for_listener(until)
             self._exchange.abandon()
             if self._subscriptions.by_group:
                 lost = self._membership.generation.is_none
                 self._exchange.give_up(list(self._subscriptions.assigned()), lost=lost, then=nothing)
-                yield from self._exchange.hear_out(until)
+                yield from self._exchange.wait_for_listener(until)
         finally:
             self._go(reason, until)
 
@@ -327,3 +328,18 @@ class ConsumerCoordinator:
         offsets = self._consumed_by_member() if self._auto_commit.enabled else {}
         yield from self._auto_commit.commit_finally(offsets, left / 2)
         self.commits.give_up(IllegalStateError("the consumer was closed before the offsets could be committed"))
+
+
+def group_log(config: ConsumerConfig, client_id: str) -> logging.LoggerAdapter[Any]:
+    """Return a logger whose lines start with the client id and the group id, as in the Java client."""
+    instance = f"instanceId={config.group_instance_id}, " if config.group_instance_id else ""
+    prefix = f"[Consumer {instance}clientId={client_id}, groupId={config.group_id}] "
+    return PrefixedLog(logging.getLogger(__name__), {"prefix": prefix})
+
+
+class PrefixedLog(logging.LoggerAdapter[Any]):
+    """Puts a prefix before each line."""
+
+    def process(self, msg: Any, kwargs: Any) -> tuple[Any, Any]:
+        assert self.extra is not None
+        return f"{str(self.extra['prefix']).replace('%', '%%')}{msg}", kwargs

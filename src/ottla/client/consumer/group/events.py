@@ -19,7 +19,7 @@ from ottla.client.consumer.events import (
 )
 from ottla.client.consumer.group.membership.heartbeat_fields import JOINING
 from ottla.client.consumer.group.membership.step import Send
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.future import Future
 from ottla.errors import name_of
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

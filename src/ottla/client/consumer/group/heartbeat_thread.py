@@ -19,7 +19,7 @@ from ottla.client.consumer.group import requests
 from ottla.client.consumer.group.events import outcome, sending
 from ottla.client.consumer.group.membership.step import Assign, Disconnect, End, Find, Send, Step, Wait
 from ottla.client.metadata.cluster import Cluster
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.future import THREAD, Future
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.protocol.messages.join_group import JoinGroupResponse

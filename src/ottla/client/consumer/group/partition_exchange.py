@@ -1,7 +1,7 @@
-"""Partitions that go and come in a rebalance: first offsets are committed, then the listener is told.
+"""Partitions given up and received in a rebalance: offsets are committed first, then the listener is called.
 
-In the user's thread. What waits, for a commit or for a coroutine of the listener, is a `Handover`; at most one is under
-way, and nothing else of a rebalance happens before it has ended.
+Runs in the user's thread. A wait for a commit or for a coroutine of the listener is a `Handover`; there is at most
+one, and the rebalance continues only after it has ended.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+
 from ottla.client.consumer import events
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
-from ottla.client.consumer.group.handover import Handover
 from ottla.client.consumer.group.membership.retry import Retry
 from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener
 from ottla.client.consumer.offsets.auto_commit import AutoCommit
@@ -30,7 +31,26 @@ NO_TOPIC = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TO
 LOST = "all partitions are lost: the group goes on without this member, under another generation or member id"
 
 
+class Handover(Struct):
+    """A commit or a coroutine of the listener that a rebalance waits for, and the function to call after it.
+
+    Partitions are given up only once their offsets are committed.
+    """
+
+    waits_for: Future[None]
+    then: Callable[[], None]
+    deadline: float = FOREVER
+    listening: bool = False
+    """True if it is the listener: until it has ended, no record is fetched or returned."""
+
+    def is_due(self, now: float) -> bool:
+        """True if the wait is over."""
+        return self.waits_for.done() or now >= self.deadline
+
+
 class PartitionExchange:
+    """Gives up and receives partitions, one step after the other."""
+
     def __init__(
         self,
         client: ConsumerNetworkClient,
@@ -49,37 +69,37 @@ class PartitionExchange:
         self._log = log
         self._handover: Handover | None = None
         self.listener_times = {name: Sensor() for name in ("assigned", "revoked", "lost")}
-        """Seconds in which the listener did what it does; of a coroutine until it has ended."""
+        """The seconds that calls of the listener took; for a coroutine, until its end."""
 
     @property
     def waits(self) -> bool:
-        """Whether something is under way."""
+        """True while a `Handover` is pending."""
         return self._handover is not None
 
     @property
     def listening(self) -> bool:
-        """Whether a coroutine of the listener is under way."""
+        """True while a coroutine of the listener runs."""
         return self._handover is not None and self._handover.listening
 
     def wait_span(self, now: float) -> float:
-        """Seconds until the patience with what is under way is over."""
+        """Return the seconds until the deadline of the pending `Handover`."""
         return FOREVER if self._handover is None else self._handover.deadline - now
 
     def go_on(self, now: float) -> bool:
-        """Take what has come to its end further; False while something is under way."""
+        """Continue after waits that are over; return False while one is pending."""
         while self._handover is not None:
-            if not self._handover.due(now):
+            if not self._handover.is_due(now):
                 return False
             handover, self._handover = self._handover, None
             handover.then()
         return True
 
     def abandon(self) -> None:
-        """What is under way leads nowhere any more."""
+        """Drop the pending `Handover`."""
         self._handover = None
 
     def consumed(self, among: Collection[TopicPartition] | None = None) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What is to be committed of these partitions before they go, if that is automatic."""
+        """Return the offsets to commit before these partitions are given up, if commits are automatic."""
         if not self._auto_commit.enabled:
             return {}
         consumed = self._subscriptions.consumed()
@@ -93,10 +113,10 @@ class PartitionExchange:
         then: Callable[[], None],
         retry: Retry | None = None,
     ) -> None:
-        """Hand out nothing more of what goes, commit `offsets`, and go on when that has an outcome, or takes too long.
+        """Return no more records of the partitions `gone`, commit `offsets`, and call `then` after the result or a timeout.
 
-        With `retry`, what may succeed later is tried again, without end: until it has an outcome a commit may still be on
-        its way, and must not arrive when others have the partitions.
+        With `retry`, a commit that may succeed later is retried without limit: an unanswered commit must not arrive after
+        other members have got the partitions.
         """
         self._subscriptions.hold_back(gone)
         self._commit(offsets, now + self._patience if retry is None else FOREVER, then, retry)
@@ -124,7 +144,7 @@ class PartitionExchange:
             go_on()
 
     def give_up(self, gone: list[TopicPartition], *, lost: bool, then: Callable[[], None]) -> None:
-        """Tell the listener, have them no more, whatever it does, and go on."""
+        """Call the listener, remove the partitions even if it fails, and call `then`."""
 
         def go_on() -> None:
             self._subscriptions.assign([tp for tp in self._subscriptions.assigned() if tp not in set(gone)])
@@ -136,20 +156,20 @@ class PartitionExchange:
             self._log.info(LOST)
             self._log.info("Lost previously assigned partitions %s", listed(gone))
             self._events.tell(events.Lost(tuple(sorted(gone))))
-            self._tell("lost", self.listener.on_partitions_lost, gone, go_on)
+            self._call_listener("lost", self.listener.on_partitions_lost, gone, go_on)
         else:
             self._log.info("Revoke previously assigned partitions %s", listed(gone))
             self._events.tell(events.Revoked(tuple(sorted(gone))))
-            self._tell("revoked", self.listener.on_partitions_revoked, gone, go_on)
+            self._call_listener("revoked", self.listener.on_partitions_revoked, gone, go_on)
 
     def assign(self, given: Collection[TopicPartition], added: list[TopicPartition], then: Callable[[], None]) -> None:
-        """Have exactly these, tell the listener of what is new, and go on."""
+        """Set the assignment, call the listener with the new partitions, and call `then`."""
         self._subscriptions.assign(given)
         self._log.info("newly assigned: %s", ", ".join(map(str, added)))
         self._events.tell(events.Assigned(tuple(sorted(given)), tuple(added)))
-        self._tell("assigned", self.listener.on_partitions_assigned, added, then)
+        self._call_listener("assigned", self.listener.on_partitions_assigned, added, then)
 
-    def hear_out(self, until: float) -> Steps[None]:
+    def wait_for_listener(self, until: float) -> Steps[None]:
         """Wait for a coroutine of the listener."""
         while (handover := self._handover) is not None and handover.listening:
             if not (yield from self._client.until(handover.waits_for.done, until)):
@@ -157,10 +177,10 @@ class PartitionExchange:
             self._handover = None
             handover.then()
 
-    def _tell(
+    def _call_listener(
         self, what: str, method: Callback, partitions: Iterable[TopicPartition], then: Callable[[], None]
     ) -> None:
-        """Call the listener, and go on when it has ended, whatever it did: later, where it began a coroutine."""
+        """Call the listener, and call `then` when it has returned or failed; for a coroutine, when that has ended."""
         outcome: Any = None
         monotonic, sensor = self._client.client.clock.monotonic, self.listener_times[what]
         began = monotonic()
@@ -176,7 +196,7 @@ class PartitionExchange:
 
 
 def go_on_after(outcome: Future[None], then: Callable[[], None]) -> None:
-    """Go on, and then raise what the listener has raised."""
+    """Call `then`, and raise the listener's error afterwards."""
     then()
     error = outcome.exception(0)
     if error is not None:
@@ -184,21 +204,21 @@ def go_on_after(outcome: Future[None], then: Callable[[], None]) -> None:
 
 
 def is_of_no_topic(error: Exception) -> bool:
-    """Whether something was to be committed for a topic that was deleted: what is of others is committed by then."""
+    """True if a commit failed because its topic was deleted; offsets of other topics are committed by then."""
     return isinstance(error, KafkaError) and error.code in NO_TOPIC
 
 
 def nothing() -> None:
-    """Where nothing is to be done."""
+    """Do nothing."""
 
 
 def listed(partitions: Iterable[TopicPartition]) -> str:
-    """Partitions as Kafka's logs show them."""
+    """Return partitions as Kafka's logs show them."""
     return f"[{', '.join(map(str, sorted(partitions)))}]"
 
 
 def compared(given: Iterable[TopicPartition], owned: Iterable[TopicPartition]) -> str:
-    """The four lines in which Kafka tells what a rebalance has brought."""
+    """Return the four lines of Kafka's log after a rebalance."""
     now, before = set(given), set(owned)
     return (
         f"\tAssigned partitions:                       {listed(now)}\n"

@@ -72,7 +72,7 @@ class AutoCommit:
 
         def in_vain() -> Exception | None:
             nonlocal nobody_since
-            if not self._client.nobody_is_there():
+            if not self._client.is_every_broker_down():
                 return None
             now = self._clock.monotonic()
             nobody_since = min(nobody_since, now)

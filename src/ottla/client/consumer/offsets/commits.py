@@ -24,7 +24,7 @@ from ottla.client.consumer.coordinator.refusals import REMEDIES
 from ottla.client.consumer.events import Committed
 from ottla.client.metadata.cluster import NO_ID
 from ottla.client.metrics.sensor import Sensor
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.runtime.deadline import Deadline
 from ottla.client.runtime.future import Future

@@ -17,7 +17,7 @@ from ottla.client.consumer.coordinator.refusals import is_fatal
 from ottla.client.consumer.offsets import committed_request
 from ottla.client.consumer.offsets.commits import LOST_COORDINATOR, may_succeed_later
 from ottla.client.consumer.subscription_state import SubscriptionState, TopicPartitionState
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.runtime.deadline import Deadline
 from ottla.client.runtime.future import Future

@@ -1,6 +1,6 @@
-"""Offsets by time: to begin reading at, and for whoever asks.
+"""Offsets by timestamp: start positions of a consumer, and calls such as `offsets_for_times`.
 
-Plans and books, no I/O of its own: requests go through `ConsumerNetworkClient`.
+Requests are sent through `ConsumerNetworkClient`; the functions that build requests and read responses are pure.
 """
 
 from __future__ import annotations
@@ -8,30 +8,59 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Any
+
+from msgspec import Struct, field
 
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.list_offsets import Findings, questions, read_answer
-from ottla.client.network.client_response import ClientResponse
+from ottla.client.metadata.cluster import Cluster
+from ottla.client.network.client_request import ClientResponse
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.client.runtime.deadline import Deadline
 from ottla.client.runtime.future import Future
 from ottla.client.runtime.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, few_of, name_of, topic_asked
-from ottla.model import EARLIEST, LATEST, OffsetAndTimestamp, TopicPartition
+from ottla.model import EARLIEST, LATEST, Node, OffsetAndTimestamp, TopicPartition
+from ottla.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 LOG = logging.getLogger(__name__)
 READ_UNCOMMITTED = 0
 UNKNOWN_GRACE = 3.0
-"""Seconds that a topic nobody knows may take to become known: news of a new topic travels from broker to broker."""
-BROKER_SAYS: Mapping[int, str] = {
+"""Seconds until an unknown topic is reported: a new topic is not known to all brokers at once."""
+EXPLANATIONS: Mapping[int, str] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: ": its leader cannot use the partition, as where what is stored is damaged; the log of that broker says why"
 }
-"""What an answer to ListOffsets, which has no place for a sentence, leaves out."""
+"""Explanations of error codes; a ListOffsets response has no error message."""
+CONSUMER_REPLICA_ID = -1
+"""The replica id of clients."""
+LEADER_MOVED = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+"""Errors after which the metadata is refreshed and the request retried."""
+
+
+class Findings(Struct):
+    """A ListOffsets response, sorted."""
+
+    offsets: dict[TopicPartition, OffsetAndTimestamp] = field(default_factory=dict)
+    """Offset -1 if no record has such a timestamp or a later one."""
+    retriable: dict[TopicPartition, int] = field(default_factory=dict)
+    fatal: dict[TopicPartition, int] = field(default_factory=dict)
 
 
 class OffsetFetcher:
-    """Looks offsets up: `reset_positions` in passing, `fetch_offsets` while the caller waits."""
+    """Looks up offsets: `reset_positions` in the background, `fetch_offsets` while the caller waits."""
 
     def __init__(
         self,
@@ -48,21 +77,21 @@ class OffsetFetcher:
         self._request_timeout_ms = request_timeout_ms
         self._isolation_level = isolation_level
         self._clock = client.client.clock
-        self._told: dict[TopicPartition, int] = {}
-        """With which error it was told of partitions that nobody knows where to begin in them."""
+        self._logged_errors: dict[TopicPartition, int] = {}
+        """The last logged error of each partition without a start position."""
 
     def reset_positions(self) -> None:
-        """Ask for the positions that are missing; they appear while `poll` goes on."""
+        """Request missing positions; they are set by later polls."""
         now = self._clock.monotonic()
         wanted = self._subscriptions.needing_reset(now)
         if not wanted:
             return
-        asked, leaderless = questions(
+        requests, leaderless = list_offsets_requests(
             self._client.metadata.cluster, wanted, self._isolation_level, self._request_timeout_ms
         )
-        if leaderless:  # the poll that follows waits for the metadata, and the next one asks
+        if leaderless:  # the following poll waits for the metadata, and the next call sends the requests
             self._client.metadata.request_update()
-        for node, request, tps in asked:
+        for node, request, tps in requests:
             self._subscriptions.postpone(tps, now + self._request_timeout_ms / 1000)
             future = self._client.send(node, request)
             future.add_done_callback(partial(self._handle_reset, tps, wanted))
@@ -70,9 +99,9 @@ class OffsetFetcher:
     def fetch_offsets(
         self, timestamps: Mapping[TopicPartition, int], timeout: float
     ) -> Steps[dict[TopicPartition, OffsetAndTimestamp]]:
-        """The first record at or after each timestamp (offset -1 where there is none), or a special timestamp's offset.
+        """Return the first offset at or after each timestamp (-1 if there is none), or that of a special timestamp.
 
-        Retries what may succeed later, up to `timeout` seconds; KafkaTimeoutError names what is missing.
+        Retriable errors are retried for `timeout` seconds; KafkaTimeoutError names the missing partitions.
         """
         started = self._clock.monotonic()
         deadline = Deadline.after(timeout, started)
@@ -82,35 +111,37 @@ class OffsetFetcher:
         for topic in {tp.topic for tp in left}:
             self._client.metadata.want(topic, started)
         while left:
-            # The last question has no time to be answered: what was said before counts.
-            why = (yield from self._ask(left, found, deadline)) or why
+            # The last request has no time for a response: the earlier reason is reported.
+            why = (yield from self._request_offsets(left, found, deadline)) or why
             left = {tp: timestamp for tp, timestamp in left.items() if tp not in found}
             if left:
                 attempts += 1
                 yield from self._wait(left, why, deadline, attempts)
         return found
 
-    def _ask(
+    def _request_offsets(
         self, timestamps: dict[TopicPartition, int], found: dict[TopicPartition, OffsetAndTimestamp], deadline: Deadline
     ) -> Steps[str]:
-        """One round: fill `found` with what is answered; returns why the rest is not, nothing where no answer came."""
-        asked, leaderless = questions(
+        """Send one round of requests and add the results to `found`; return the reason for missing ones, if it is known."""
+        requests, leaderless = list_offsets_requests(
             self._client.metadata.cluster, timestamps, self._isolation_level, self._request_timeout_ms
         )
         why = "the leader is not known" if leaderless else ""
-        futures = [self._client.send(node, request) for node, request, _ in asked]
+        futures = [self._client.send(node, request) for node, request, _ in requests]
         for future in futures:
             if not (yield from self._client.until(future.done, deadline.at)):
                 return ""
             findings = findings_of(future)
             for tp, code in findings.fatal.items():
-                raise error_for(code, f"{described(tp, timestamps[tp])} cannot be told{BROKER_SAYS.get(code, '')}")
+                raise error_for(
+                    code, f"{describe_lookup(tp, timestamps[tp])} cannot be looked up{EXPLANATIONS.get(code, '')}"
+                )
             found.update(findings.offsets)
             why = ", ".join({name_of(code) for code in findings.retriable.values()}) or why
         return why
 
     def _wait(self, left: Iterable[TopicPartition], why: str, deadline: Deadline, attempts: int) -> Steps[None]:
-        """Renew the metadata and back off before the next round; raises when there is no time for one."""
+        """Refresh the metadata and back off before the next round; raise an error if there is no time for one."""
         now = self._clock.monotonic()
         if now - (deadline.at - deadline.span) >= UNKNOWN_GRACE and self._client.metadata.version:
             self.raise_unknown(left)
@@ -125,7 +156,7 @@ class OffsetFetcher:
         return any(self._client.metadata.cluster.leader(tp) is None for tp in tps)
 
     def raise_unknown(self, tps: Iterable[TopicPartition]) -> None:
-        """A topic or partition that is unknown after a while does not exist: raise what says so."""
+        """Raise an error for a topic or partition that is still unknown: it does not exist."""
         cluster = self._client.metadata.cluster
         for tp in tps:
             info = cluster.topics.get(tp.topic)
@@ -136,7 +167,7 @@ class OffsetFetcher:
                 raise error_for(cluster.errors[tp.topic], topic_asked(cluster.errors[tp.topic], tp.topic))
 
     def _timeout(self, left: Iterable[TopicPartition], why: str, deadline: Deadline) -> KafkaTimeoutError:
-        if not self._client.metadata.knows_more_than_bootstrap():  # none has answered, or none does any more
+        if not self._client.metadata.knows_more_than_bootstrap():  # no broker has answered, or none answers any more
             setting = "default.api.timeout.ms, or the call's own timeout"
             return self._client.client.unavailable(deadline.span * 1000, setting)
         reason = why or self._client.client.trouble()
@@ -152,11 +183,11 @@ class OffsetFetcher:
             return
         for tp, found in findings.offsets.items():
             self._subscriptions.reset(tp, wanted[tp], found.offset)
-            self._told.pop(tp, None)
+            self._logged_errors.pop(tp, None)
         for tp, code in findings.fatal.items():
-            if self._told.get(tp) != code:  # they are asked for again ten times a second
-                LOG.warning("cannot look up where to begin in %s: %s", tp, refusal(code))
-        self._told.update(findings.fatal)
+            if self._logged_errors.get(tp) != code:  # they are requested again ten times a second
+                LOG.warning("cannot look up the start position of %s: %s", tp, explain_error(code))
+        self._logged_errors.update(findings.fatal)
         missing = [tp for tp in tps if tp not in findings.offsets]
         if missing:
             self._try_later(missing)
@@ -166,24 +197,74 @@ class OffsetFetcher:
         self._subscriptions.postpone(tps, self._clock.monotonic() + self._retry_backoff.span(1))
 
 
-def described(tp: TopicPartition, timestamp: int) -> str:
-    """What was asked for, in words."""
+def describe_lookup(tp: TopicPartition, timestamp: int) -> str:
+    """Describe a lookup for an error message."""
     ends = {EARLIEST: f"the offset at which {tp} begins", LATEST: f"the offset at which {tp} ends"}
     return ends.get(timestamp, f"the offset of {tp} at timestamp {timestamp}")
 
 
-def refusal(code: int) -> str:
-    """Why a leader does not tell an offset, as far as its answer says."""
-    return f"{name_of(code)}{BROKER_SAYS.get(code, '')}"
+def explain_error(code: int) -> str:
+    """Return the name of an error, and its explanation if there is one."""
+    return f"{name_of(code)}{EXPLANATIONS.get(code, '')}"
 
 
 def findings_of(future: Future[ClientResponse]) -> Findings:
-    """What an answer tells; nothing when it was lost with its connection. Raises what makes asking useless."""
+    """Return the findings of a response; none if it was lost with its connection. Raise errors that are not retriable."""
     error = future.exception(0)
     if error is None:
-        return read_answer(future.result(0).message)
+        return read_response(future.result(0).message)
     if isinstance(error, KafkaError) and error.retriable:
         return Findings()
     if isinstance(error, KafkaTimeoutError):
         return Findings()
     raise error
+
+
+def list_offsets_requests(
+    cluster: Cluster, timestamps: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int
+) -> tuple[list[tuple[Node, ListOffsetsRequest, list[TopicPartition]]], list[TopicPartition]]:
+    """Return a request per leader with its partitions, and the partitions without a known leader."""
+    by_leader: dict[Node, list[TopicPartition]] = {}
+    leaderless: list[TopicPartition] = []
+    for tp in timestamps:
+        leader = cluster.leader(tp)
+        if leader is None:
+            leaderless.append(tp)
+        else:
+            by_leader.setdefault(leader, []).append(tp)
+    requests = []
+    for leader, tps in by_leader.items():
+        topics = topics_of(cluster, tps, timestamps)
+        request = ListOffsetsRequest(
+            replica_id=CONSUMER_REPLICA_ID, isolation_level=isolation_level, topics=topics, timeout_ms=timeout_ms
+        )
+        requests.append((leader, request, tps))
+    return requests, leaderless
+
+
+def topics_of(
+    cluster: Cluster, tps: Iterable[TopicPartition], timestamps: Mapping[TopicPartition, int]
+) -> list[ListOffsetsTopic]:
+    """Group the partitions by topic, as in the request."""
+    by_topic: dict[str, list[ListOffsetsPartition]] = {}
+    for tp in tps:
+        part = ListOffsetsPartition(
+            partition_index=tp.partition, current_leader_epoch=cluster.leader_epoch(tp), timestamp=timestamps[tp]
+        )
+        by_topic.setdefault(tp.topic, []).append(part)
+    return [ListOffsetsTopic(name=name, partitions=parts) for name, parts in by_topic.items()]
+
+
+def read_response(message: Any) -> Findings:
+    """Sort a ListOffsetsResponse into offsets and errors."""
+    found = Findings()
+    for topic in message.topics:
+        for part in topic.partitions:
+            tp = TopicPartition(topic.name, part.partition_index)
+            if part.error_code == ErrorCode.NONE:
+                found.offsets[tp] = OffsetAndTimestamp(part.offset, part.timestamp, part.leader_epoch)
+            elif part.error_code in LEADER_MOVED:
+                found.retriable[tp] = part.error_code
+            else:
+                found.fatal[tp] = part.error_code
+    return found

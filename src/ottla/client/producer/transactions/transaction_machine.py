@@ -29,16 +29,19 @@ from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.producer_id_and_epoch import NO_PRODUCER, ProducerIdAndEpoch
 from ottla.client.producer.producer_sequences import ProducerSequences
-from ottla.client.producer.transactions.add_offsets_to_txn import AddOffsetsToTxn
-from ottla.client.producer.transactions.add_partitions_to_txn import AddPartitionsToTxn
-from ottla.client.producer.transactions.end_txn import EndTxn
-from ottla.client.producer.transactions.init_producer_id import InitProducerId
 from ottla.client.producer.transactions.outcome import Outcome
+from ottla.client.producer.transactions.requests import (
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndTxn,
+    InitProducerId,
+    TxnOffsetCommit,
+    TxnRequest,
+    Verdict,
+)
 from ottla.client.producer.transactions.transaction_contents import TransactionContents
 from ottla.client.producer.transactions.transaction_state import TransactionState, check_call
 from ottla.client.producer.transactions.transaction_status import TransactionStatus
-from ottla.client.producer.transactions.txn_offset_commit import TxnOffsetCommit
-from ottla.client.producer.transactions.txn_request import TxnRequest, Verdict
 from ottla.client.producer.transactions.txn_requests import TxnRequests
 from ottla.client.producer.transactions.unfinished_call import UnfinishedCall
 from ottla.client.runtime.backoff import ExponentialBackoff

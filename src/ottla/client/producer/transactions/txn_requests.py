@@ -1,22 +1,21 @@
-"""The requests of a producer that wait for their turn or for an answer, and the coordinators they go to.
+"""The queue of a transactional producer's requests, and the coordinators they are sent to.
 
-Pure. One is on its way at a time, the most urgent first; one that may be asked again stays until it is answered.
+Pure. One request is in flight at a time, the most urgent first; one that may be retried stays until its final response.
 """
 
 from __future__ import annotations
 
-from ottla.client.producer.transactions.find_coordinator import FindCoordinator
-from ottla.client.producer.transactions.txn_request import TxnRequest, Verdict
+from ottla.client.producer.transactions.requests import FindCoordinator, TxnRequest, Verdict
 from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.errors import ErrorCode
 from ottla.model import Node
 
 SOON = 0.02
-"""Seconds to wait when the last transaction is still being ended: it rarely takes longer."""
+"""Seconds to wait while the previous transaction is still being completed: it rarely takes longer."""
 
 
 class TxnRequests:
-    """What is to be asked."""
+    """Waiting requests by priority, and the one in flight."""
 
     def __init__(self, backoff: ExponentialBackoff) -> None:
         self.in_flight: TxnRequest | None = None
@@ -28,18 +27,18 @@ class TxnRequests:
         return request in self._waiting
 
     def add(self, request: TxnRequest) -> None:
-        """Ask this when its turn has come."""
+        """Send the request when it is the most urgent one."""
         self._waiting.append(request)
 
     def remove(self, request: TxnRequest) -> None:
-        """It has its answer, or nobody wants to know any more."""
+        """Remove a request that is complete or no longer needed."""
         self._waiting.remove(request)
 
     def first(self) -> TxnRequest | None:
         return min(self._waiting, key=lambda request: request.PRIORITY, default=None)
 
     def coordinator_of(self, request: TxnRequest) -> Node | None:
-        """Whom to send it to; None while that is being found out."""
+        """Return the coordinator for a request; None while a FindCoordinator request is pending."""
         assert request.coordinator is not None
         node = self.coordinators.get(request.coordinator)
         if node is None and not any(isinstance(each, FindCoordinator) for each in self._waiting):
@@ -47,27 +46,27 @@ class TxnRequests:
         return node
 
     def forget_coordinator(self, request: TxnRequest) -> None:
-        """It is another broker now, or that one is gone."""
+        """Forget the coordinator of a request: another broker may be it now."""
         if request.coordinator is not None:
             self.coordinators.pop(request.coordinator, None)
 
     def landed(self, request: TxnRequest) -> None:
-        """It has an answer, or its connection has ended."""
+        """Note that the request has a response, or that its connection has ended."""
         if self.in_flight is request:
             self.in_flight = None
 
     def postpone(self, request: TxnRequest, verdict: Verdict, code: int, now: float) -> None:
-        """Ask again in a moment, perhaps somebody else."""
+        """Retry the request after a backoff, perhaps at another coordinator."""
         if verdict is Verdict.REDISCOVER:
             self.forget_coordinator(request)
         request.attempts += 1
-        hasty = code == ErrorCode.CONCURRENT_TRANSACTIONS
-        request.retry_at = now + (SOON if hasty else self._backoff.span(request.attempts))
+        is_brief = code == ErrorCode.CONCURRENT_TRANSACTIONS
+        request.retry_at = now + (SOON if is_brief else self._backoff.span(request.attempts))
 
     def drop(self, error: Exception, *, aborting: bool) -> None:
-        """Fail everybody who waits. What is on the wire stays in flight: nothing may overtake it.
+        """Fail all waiting requests. A request in flight stays there, so that no later one overtakes it.
 
-        To abort, it must be known whether there is a transaction: what may have begun it is asked until it is answered.
+        An abort needs to know whether there is a transaction: a request that may have started it is retried.
         """
         dropped, self._waiting = self._waiting, []
         for request in dropped:
