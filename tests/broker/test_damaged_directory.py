@@ -268,7 +268,7 @@ def test_a_folder_that_has_gone_is_told_by_verify_too(directory: Path, tmp_path:
     *_, own = find(copy).run(lambda size: None)
     assert (own.faults, [str(note) for note in own.notes]) == (
         [],
-        [f"{copy / 't-0'}: is gone, unless its topic was being deleted; a start tells"],
+        [f"{copy / 't-0'}: is missing, unless its topic was being deleted; a start reports it"],
     )
     served(copy)  # which stops cleanly: now everything is known that was deleted
     *_, own = find(copy).run(lambda size: None)

@@ -210,7 +210,7 @@ def test_a_broker_whose_copy_of_the_metadata_is_gone_fetches_it_anew_and_serves_
 ) -> None:
     lose(cluster.broker.data / METADATA)
     serve_what_there_is(cluster)
-    assert f"{METADATA} is missing or empty: the metadata are fetched anew from the controllers" in caplog.text
+    assert f"{METADATA} is missing or empty: the metadata are fetched again from the controllers" in caplog.text
 
 
 OTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -249,7 +249,7 @@ def test_a_broker_passes_over_a_controller_of_another_cluster_among_its_own(
 def test_a_damaged_copy_is_not_repaired_with_records_that_the_controllers_do_not_have(cluster: Cluster) -> None:
     flip(cluster.broker)
     told = refused(cluster.broker)
-    remedy = f"move {cluster.broker.data / METADATA} away, and the broker fetches the metadata anew"
+    remedy = f"move {cluster.broker.data / METADATA} away, and the broker fetches the metadata again"
     assert remedy in told
     assert "ottla log repair" not in told
     repaired = ottla("log", "repair", cluster.broker.data, "--execute")

@@ -34,7 +34,7 @@ def test_a_first_segment_that_is_gone_is_told_of_and_the_rest_is_served(
         caplog.clear()
         directory, log = opened(tmp_path)
         assert (log.start_offset, log.bases[0], log.end_offset) == (0, 2, 6)
-        assert "offsets 0 to 1 are in no segment, and nobody deleted them" in caplog.text
+        assert "offsets 0 to 1 are in no segment, and were not deleted" in caplog.text
         assert "ottla log repair" in caplog.text
         with pytest.raises(DamagedLogError, match="seek to offset 2 to go on without it") as told:
             log.read(1, 1000)
@@ -49,7 +49,7 @@ def test_a_beginning_that_goes_before_the_first_checkpoint_is_missed_too(tmp_pat
         append(log, b"a")
     directory.close(clean=False)
     lose(log.directory, 0)
-    (fault,) = (each for each in faults(tmp_path) if "nobody deleted them" in each.reason)
+    (fault,) = (each for each in faults(tmp_path) if "were not deleted" in each.reason)
     assert fault.offset == 0
     log = opened(tmp_path)[1]
     assert (log.start_offset, log.bases[0], log.lost is None) == (0, 2, False)
@@ -75,7 +75,7 @@ def test_after_a_clean_stop_a_beginning_beyond_the_end_hides_nothing_in_silence(
     filled(tmp_path, 3, clean=True)
     tell_start(tmp_path, 7)
     assert [fault.reason for fault in faults(tmp_path)] == [
-        "flights-0 is to begin at offset 7 and ends at 6: all its records are hidden. If nobody deleted them, move this file away while no broker runs"
+        "flights-0 is to begin at offset 7 and ends at 6: all its records are hidden. If they were not deleted, move this file away while no broker runs"
     ]
     with pytest.raises(OutOfServiceError, match=r"begin at offset 7, and its log ends at 6: .* move that file away"):
         opened(tmp_path)
@@ -89,7 +89,7 @@ def test_a_loss_of_power_may_take_the_end_before_the_beginning_and_that_is_told(
     tell_start(tmp_path, 7)
     log = opened(tmp_path)[1]
     assert (log.start_offset, log.end_offset) == (6, 6)
-    assert "by that all its records were deleted. If nobody deleted them, stop the broker" in caplog.text
+    assert "by that all its records were deleted. If they were not deleted, stop the broker" in caplog.text
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -115,10 +115,10 @@ def test_whoever_deletes_the_records_that_are_gone_has_a_log_like_any_other(tmp_
 def test_it_is_told_by_verify_and_accepted_by_repair(tmp_path: Path) -> None:
     lose(filled(tmp_path, 3), 0)
     assert [fault.reason for fault in faults(tmp_path)] == [
-        "offsets 0 to 1 are in no segment, and nobody deleted them: the log began at or below 0, and the first file that is left begins at 2"
+        "offsets 0 to 1 are in no segment, and were not deleted: the log began at or below 0, and the first file that is left begins at 2"
     ]
     (found,) = repair.plan(tmp_path, [], {})
-    assert found.remedy == "let the log begin at offset 2"
+    assert found.remedy == "let the log start at offset 2"
     found.execute()
     assert not list(repair.plan(tmp_path, [], {}))
     assert not faults(tmp_path)

@@ -133,10 +133,10 @@ def test_an_index_that_begins_anew_has_nothing_of_what_was_in_its_file(tmp_path:
     path = tmp_path / "0.index"
     path.write_bytes(bytes(40))
     index = IndexFile(path, 2)
-    index.begin_anew()
+    index.clear()
     index.save(columns((1, 100)), sync=False)
     assert words(path) == [1, 100]
-    index.begin_anew()
+    index.clear()
     index.save(columns((2, 200), (3, 300)), sync=False)
     assert words(path) == [2, 200, 3, 300]
 

@@ -57,10 +57,10 @@ def test_a_broker_warns_if_a_directory_with_secrets_is_open_to_others(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from ottla.broker import server
+    from ottla.broker import broker_role
 
     # Directories of pytest are below one with mode 0700.
-    monkeypatch.setattr(server, "is_open_to_others", lambda path: mode_of(path) & 0o001 > 0)
+    monkeypatch.setattr(broker_role, "is_open_to_others", lambda path: mode_of(path) & 0o001 > 0)
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o755)
     users: dict[str, Any] = {} if add_scram is None else {"add_scram": add_scram}

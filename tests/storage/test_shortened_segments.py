@@ -46,7 +46,7 @@ def test_what_was_cut_off_is_told_of_and_the_rest_is_served(
     for _ in range(2):  # it is not forgotten by a start
         caplog.clear()
         directory, log = opened(tmp_path)
-        assert f"offsets {first} to {base + 1} are in no segment, and nobody deleted them: the file of" in caplog.text
+        assert f"offsets {first} to {base + 1} are in no segment, and were not deleted: the file of" in caplog.text
         assert f"had {2 * ONE} bytes and was cut since" in caplog.text
         assert "ottla log repair" in caplog.text
         for offset in range(first, base + 2):
@@ -186,7 +186,7 @@ def test_a_log_that_was_cut_is_not_compacted_as_that_would_hide_it(tmp_path: Pat
     directory.close(clean=True)
     cut(log.directory, log.bases[2])
     log = opened(tmp_path, table)[1]
-    with pytest.raises(DamagedLogError, match="nobody deleted them"):
+    with pytest.raises(DamagedLogError, match="were not deleted"):
         compact(log)
 
 

@@ -311,7 +311,7 @@ def test_an_aborted_transaction_that_is_missing_is_told_with_its_file(whole: Pat
     path.write_bytes(rows[ABORTED.size :])
     (fault,) = faults(folder)
     assert (fault.file, "was aborted at offset" in fault.reason, "is missing" in fault.reason) == (path, True, True)
-    assert "a broker makes the file anew" in fault.reason
+    assert "a broker rebuilds the file" in fault.reason
     path.unlink()
     assert {fault.file for fault in faults(folder)} == {path}
 

@@ -1,4 +1,4 @@
-"""Which leader wrote from which offset on: Kafka's `leader-epoch-checkpoint` of a partition (KIP-101)."""
+"""The leader epochs of a partition with their start offsets: Kafka's `leader-epoch-checkpoint` (KIP-101)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LeaderEpochs:
     __slots__ = ("_entries", "_path", "_saved", "_true")
 
     def __init__(self, directory: Path, true: Callable[[Entries], Entries] = lambda entries: entries) -> None:
-        """`true` is told what the file says, and returns what the batches do; OSError where they cannot be read."""
+        """`true` receives the entries of the file and returns those of the batches; OSError if the batches cannot be read."""
         self._path = directory / FILE_NAME
         self._true = true
         self._entries: Entries | None = None
@@ -68,10 +68,10 @@ class LeaderEpochs:
         return self.last()[0]
 
     def assign(self, epoch: int, offset: int) -> None:
-        """Batches from `offset` on are of `epoch`; nothing happens if it is that of those before.
+        """Record that batches from `offset` on have `epoch`. Nothing changes if it is the latest epoch.
 
-        Epochs do not go back. Where this one is lower than the latest, that stood in a single damaged batch at the log's end, and
-        nothing told before. Machines once wrote 0, whatever the partition's was.
+        Epochs do not decrease. If this one is lower than the latest, the latest was in a single damaged batch at the log's end that was not
+        detected before. Old versions of Ottla wrote 0, whatever the partition's epoch was.
         """
         known = self._entries
         if known and epoch == known[-1][0]:
@@ -86,9 +86,9 @@ class LeaderEpochs:
         self._entries = [entry for entry in self.entries if entry[1] < end_offset]
 
     def flush(self, end_offset: int, *, sync: bool = True) -> None:
-        """Bring the file up to date and force it to the disk if `sync`; may run beside `assign`.
+        """Bring the file up to date and force it to the disk if `sync`; another thread may call `assign` at the same time.
 
-        Epochs of which a log that ends at `end_offset` has no batch are not worth a first file: whoever leads next begins another.
+        If a log that ends at `end_offset` has no batch of the epochs, no first file is written: the next leader starts another epoch.
         """
         entries = self._entries
         if entries is not None and entries != self._saved:

@@ -20,9 +20,9 @@ class LogConfig:
     """How one partition is cut into segments, flushed and cleaned up."""
 
     segment_bytes: Annotated[int, Between(1, INT32_MAX)] = 1_073_741_824
-    """Size at which a segment is closed and the next one begun."""
+    """Size at which a segment is closed and the next one is created."""
     segment_ms: Annotated[int, Between(1)] = 604_800_000
-    """Span between a segment's first and latest record after which the next one is begun, full or not."""
+    """Span between the first and the latest record of a segment after which the next segment is created, full or not."""
     segment_index_bytes: Annotated[int, Between(12, INT32_MAX)] = 10_485_760
     """Size of an index at which its segment is closed."""
     index_interval_bytes: Annotated[int, Between(0, INT32_MAX)] = 4096
@@ -30,7 +30,7 @@ class LogConfig:
     max_message_bytes: Annotated[int, Between(0, INT32_MAX)] = 1_048_588
     """Largest record batch taken, compressed as it comes."""
     message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
-    """Whose clock stamps the records: the producer's, or the broker's when they are appended."""
+    """The clock that stamps the records: the producer's, or the broker's when it appends them."""
     message_timestamp_before_max_ms: Annotated[int, Between(0)] = INT64_MAX
     """How far a record's timestamp may lie behind the broker's clock, where it is the producer's."""
     message_timestamp_after_max_ms: Annotated[int, Between(0)] = 3_600_000
@@ -76,12 +76,12 @@ class LogConfig:
 
     @property
     def compacts(self) -> bool:
-        """Whether only the last record of each key is kept, so that each needs one."""
+        """True if only the last record of each key is kept, so that each record needs a key."""
         return "compact" in self.cleanup_policy
 
     @cached_property
     def opaque(self) -> bool:
-        """Whether nothing here asks for a look at the records of a batch whose header is good."""
+        """True if no setting requires reading the records of a batch with a valid header."""
         return self.compression_type == "producer" and not self.compacts and not self.has_earliest
 
     @property
@@ -93,12 +93,12 @@ class LogConfig:
 
     @property
     def has_earliest(self) -> bool:
-        """Whether records can be too old to be taken."""
+        """True if records can be too old to be accepted."""
         return self.message_timestamp_before_max_ms < INT64_MAX and not self.timestamp_type
 
     @property
     def deletes(self) -> bool:
-        """Whether `cleanup.policy` lets retention drop old segments."""
+        """True if `cleanup.policy` lets retention delete old segments."""
         return "delete" in self.cleanup_policy
 
     @cached_property

@@ -1,7 +1,7 @@
-"""Setting damage aside, so that the rest can be served: what `ottla log repair` would do, and doing it.
+"""Set damage aside so that the rest can be served: plan and execute the repairs of `ottla log repair`.
 
-Damaged bytes are kept in a file beside the log, and so is a small file that is written anew. Offsets stay as they were:
-where records are gone there is a gap, or in the log of the metadata, which may have none, records that say nothing.
+Damaged bytes are kept in a file next to the log, and so is a small file that is rewritten. Offsets do not change: lost records leave
+a gap, or, in the metadata log, which may have no gap, records without content.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NOTHING = b"\x01\x14\x00\x00"
 COPY_BYTES = 1 << 20
 ASIDE = ".damaged"
 DRAFT = ".tmp"
-"""What a crash leaves under such a name the next start removes."""
+"""Suffix of temporary files; a start deletes those that a crash left."""
 
 
 class Repair(Struct, frozen=True):
@@ -62,7 +62,7 @@ class Repair(Struct, frozen=True):
     partition: TopicPartition
     fault: str
     remedy: str
-    """What `execute` does, as a sentence goes on after "would"."""
+    """The effect of `execute`, to be read after "would"."""
     execute: Callable[[], None]
 
 
@@ -86,7 +86,7 @@ class PartitionFolder(Struct, frozen=True):
 
 
 def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[str, uuid.UUID]) -> Iterator[Repair]:
-    """What there is to repair in these partitions of a data directory, or in all."""
+    """Yield the repairs of these partitions of a data directory, or of all."""
     known = read_offsets(directory / RECOVERY_POINTS)
     folders = {found for path in directory.iterdir() if path.is_dir() and (found := partition_of(path.name))}
     for partition in sorted(set(wanted) or folders | known.keys()):
@@ -101,8 +101,8 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
             yield from of_nothing(folder, topic_id, known.get(partition, 0))
         elif partition in known and partition.topic in topic_ids:
             fault = f"{folder.folder} is gone, and was there up to offset {known[partition]} at least"
-            anew = partial(drop_recovery_point, folder)
-            yield Repair(partition, fault, "let the partition begin anew, at offset 0", anew)
+            drop = partial(drop_recovery_point, folder)
+            yield Repair(partition, fault, "let the partition start empty, at offset 0", drop)
 
 
 def of_folders(folder: PartitionFolder) -> Iterator[Repair]:
@@ -118,13 +118,13 @@ def move(path: Path, aside: Path) -> None:
 
 
 def of_beginning(folder: PartitionFolder) -> Iterator[Repair]:
-    """Offsets before the first segment that are gone, though nobody deleted them."""
+    """Yield the repair for offsets before the first segment that are lost and were not deleted."""
     bases = [int(path.stem) for path in folder.folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file()]
     noted = OffsetCheckpoints(folder.directory).noted_start(folder.partition)
     lost = lost_beginning(folder.folder, noted, min(bases)) if bases else None
     if lost is not None:
         begin = partial(note_deleted, folder.folder, lost.next_offset)
-        yield Repair(folder.partition, str(lost), f"let the log begin at offset {lost.next_offset}", begin)
+        yield Repair(folder.partition, str(lost), f"let the log start at offset {lost.next_offset}", begin)
 
 
 def of_missing(folder: PartitionFolder) -> Iterator[Repair]:
@@ -135,7 +135,7 @@ def of_missing(folder: PartitionFolder) -> Iterator[Repair]:
 
 
 def accept(path: Path, found: Unsound) -> None:
-    """Have nobody miss what followed a segment; who replays transactions knows that some may have ended there."""
+    """Accept what follows the segment now, and note the lost offsets for the replay of transactions, some of which may have ended there."""
     add_lost(path.parent, [Lost(found.first_offset, found.next_offset)])
     note_nothing(path.parent, int(path.stem))
 
@@ -187,7 +187,7 @@ def go_on_behind(path: Path, end: int, flushed: int) -> None:
 
 
 def drop_indexes(path: Path) -> None:
-    """Have those of a segment made anew: what they tell of is no more."""
+    """Delete the indexes of a segment, which no longer match it; a start rebuilds them."""
     for suffix in (".index", ".timeindex"):
         path.with_suffix(suffix).unlink(missing_ok=True)
 
@@ -197,7 +197,7 @@ def with_the_first() -> None:
 
 
 def epochs_in(segments: Sequence[tuple[Path, int]]) -> list[tuple[int, int]]:
-    """The leader epochs of a log and where they began, by those batches whose neighbours agree."""
+    """Return the leader epochs of a log and their start offsets, from the batches that agree with their neighbours."""
     led: list[Led] = []
     for path, below in segments:
         file = OpenFile(path, read=True)
@@ -214,7 +214,7 @@ def found_in(path: Path, bounds: Bounds, state: ProducerState) -> Iterator[tuple
     size = os.fstat(file.fileno()).st_size
     for found in survey(file, path, size, int(path.name[:20]), bounds):
         if isinstance(found, Damage):
-            at_end = found.position + found.size_bytes == size  # Of what was there nothing tells how far it went.
+            at_end = found.position + found.size_bytes == size  # nothing shows how many offsets it had
             yield found, state.lose(found.offset, max(found.next_offset, found.offset + at_end), {})
         elif found.header.producer_id >= 0:
             state.add(found.header, marker_in(file, found), 0)
@@ -230,10 +230,10 @@ def marker_in(file: OpenFile, found: Found) -> EndMarker | None:
 
 
 def lost_end(unsure: AbortedTransaction) -> str:
-    """What a person must know of a transaction that may have ended in damage."""
+    """Describe a transaction that may have ended in damage."""
     return (
         f"; the transaction of producer {unsure.producer_id} from offset {unsure.first_offset} on may have ended there: "
-        "nobody knows how, so readers of committed records get an error there that says where to go on"
+        "its end is unknown, so read_committed consumers get an error there, with the offset at which to continue"
     )
 
 
@@ -246,7 +246,7 @@ def end_of(path: Path) -> int:
 
 
 def known_end(folder: PartitionFolder, damage: Damage) -> int:
-    """Where a log ended whose last bytes are damaged, as far as anything tells."""
+    """Return the end offset of a log with damaged last bytes, as far as it is known."""
     ends = [folder.flushed(), *snapshot_offsets(folder.folder), damage.next_offset]
     with open(damage.file, "rb") as file:
         file.seek(damage.position)
@@ -292,7 +292,7 @@ def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: i
         os.close(fd)
     if lost:
         add_lost(folder.folder, lost)
-    note_nothing(folder.folder, int(path.stem))  # what goes is not missed
+    note_nothing(folder.folder, int(path.stem))  # so that no start reports the removed bytes as missing
     drop_indexes(path)
     os.replace(draft, path)
     last = damages[-1]
@@ -352,21 +352,21 @@ def of_identity(folder: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator
 
 
 def of_nothing(folder: PartitionFolder, topic_id: uuid.UUID | None, flushed: int) -> Iterator[Repair]:
-    """A partition of a topic that has no file of records, and of which nothing tells up to where it had."""
+    """Yield the repair of a partition that has no log file and no known end."""
     path = folder.folder / METADATA_FILE
     if topic_id is not None and not flushed and path.is_file() and not has_segments(folder.folder):
-        remedy = f"move {path.name} to {free(path)} and let the partition begin anew, at offset 0"
+        remedy = f"move {path.name} to {free(path)} and let the partition start empty, at offset 0"
         yield Repair(folder.partition, f"{folder.folder} has no segment any more", remedy, lambda: disown(path))
 
 
 def disown(path: Path) -> None:
-    """Have a folder say no more whose it is: the next start takes it for one that it has just made."""
+    """Remove the topic id from a folder: the next start treats the folder as new."""
     path.rename(free(path))
     sync_path(path.parent)
 
 
 def write_identity(folder: PartitionFolder, topic_id: uuid.UUID) -> None:
-    """Have a folder say whose it is."""
+    """Write the topic id of a folder."""
     path = folder.folder / METADATA_FILE
     path.rename(free(path))
     write_topic_id(folder.folder, topic_id)
@@ -374,13 +374,13 @@ def write_identity(folder: PartitionFolder, topic_id: uuid.UUID) -> None:
 
 
 def free(path: Path) -> Path:
-    """A name beside a file that nothing has."""
+    """Return an unused name next to a file."""
     names = (path.with_name(f"{path.name}{number or ''}{ASIDE}") for number in range(1000))
     return next(name for name in names if not name.exists())
 
 
 def drop_recovery_point(folder: PartitionFolder) -> None:
-    """Let the checkpoint not tell of a log."""
+    """Remove the log from the recovery point checkpoint."""
     path = folder.directory / RECOVERY_POINTS
     offsets = read_offsets(path)
     offsets.pop(folder.partition, None)

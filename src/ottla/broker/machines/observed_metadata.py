@@ -38,9 +38,9 @@ from ottla.storage.state_log.snapshot import (
     State,
     control_of,
     find_snapshots,
+    merge_quorum,
     read_state,
     state_in,
-    told_of_quorum,
 )
 from ottla.storage.state_log.voter import Quorum
 
@@ -164,7 +164,7 @@ class ObservedMetadata(Runtime[ClusterMetadata]):
     def _replayed(self, batch: bytes, header: BatchHeader) -> list[Message]:
         found: list[Message] = []
         if header.is_control:
-            self._quorum = told_of_quorum(self._quorum, control_of(batch, 0, header))
+            self._quorum = merge_quorum(self._quorum, control_of(batch, 0, header))
         else:
             found = list(self._records(decode(batch)))
             replay_all(self.machine, found)

@@ -28,7 +28,7 @@ LAST_CODEC = int(Codec.ZSTD)
 LATER = CONTROL | TRANSACTIONAL
 MASK32 = 0xFFFF_FFFF
 MOST_OFFSET = 0x7FFF_FFFF_0000_0000
-"""So that no offset of a batch passes 64 bits."""
+"""Limit for base offsets, so that the last offset of a batch does not exceed 64 bits."""
 
 
 class Recent:
@@ -39,7 +39,7 @@ class Recent:
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self.positions: list[int] = []
-        """Where in memory they are."""
+        """Their positions in memory."""
 
 
 class BatchRun:
@@ -62,7 +62,7 @@ class BatchRun:
     def __init__(self, index_interval: int) -> None:
         self.index_interval = index_interval
         self.epoch = -2
-        """The leader epoch that batches must have: none, before somebody says which."""
+        """The leader epoch of the batches; none until the caller sets it."""
         self.producers_from = 0
         """Producers know of the batches before this offset."""
         self.recent: dict[int, Recent] = {}
@@ -75,9 +75,9 @@ class BatchRun:
         self.max_timestamp_offset = max_timestamp_offset
 
     def walk(self, data: Buffer, position: int, expected: int, below: int) -> bool:
-        """Whether the bytes that lie at a position of a file begin with a run, which starts with offset `expected`.
+        """True if the bytes at a position of a file start with a run that has `expected` as its first offset.
 
-        `stop` is then where it ends in the file, `next_offset` the offset after it, at most `below`. `entries` are those of the two
+        After that, `stop` is the end of the run in the file, and `next_offset` the offset after it, at most `below`. `entries` are those of the two
         indexes: last offset and position of a batch, the largest timestamp so far and its offset.
         """
         self.entries: list[tuple[int, int, int, int]] = []
@@ -103,7 +103,7 @@ class BatchRun:
         return at > 0
 
     def fitting(self, octets: Any, at: int, room: int, expected: int, below: int) -> int:
-        """The size of the batch there if it goes on as a run does, by its header; else 0."""
+        """Return the size of the batch at `at` if its header continues the run, else 0."""
         size = raw.int32(octets, at + 8) + PREFIX_BYTES
         attributes = raw.int16(octets, at + 21)
         last_delta = raw.int32(octets, at + 23)
@@ -134,7 +134,7 @@ class BatchRun:
         return True
 
     def note(self, octets: Any, at: int, size: int, position: int, base_offset: int) -> None:
-        """What `Segment.note` does."""
+        """Account for a batch as `IndexSet.add` does."""
         last_offset = base_offset + raw.int32(octets, at + 23)
         timestamp = raw.int64(octets, at + 35)
         if timestamp > self.max_timestamp:

@@ -1,21 +1,21 @@
-"""Damage inside a log: where it is, which offsets it takes with it, and how to come past it.
+"""Damage inside a log: its position, its offsets, and the offset after it.
 
     batch │ batch │ ▒▒▒▒▒▒▒ │ batch │ …
                   │         └ next_offset: from here on the log can be read again
                   └ offset: the first that cannot be read
 
-What a crash leaves half written is no damage: it is the end of the last segment, above the recovery point, and a start cuts it
-off. All else that cannot be believed is: bytes that changed since they were whole, a header that does not fit to its neighbours (the
-CRC covers neither base offset nor leader epoch), a file that ends before what was once forced to the disk. It is found where it is first
-met: by a start, which looks at every CRC above the recovery point; by the first reader of a stretch that an earlier run
-wrote; by an append that finds the past of its producers, or by a person with `ottla log verify`.
+The incomplete end that a crash leaves is not damage: it is at the end of the last segment, above the recovery point, and a start
+truncates it. Everything else that cannot be verified is damage: bytes that changed after they were complete, a header that does not match its
+neighbours (the CRC covers neither base offset nor leader epoch), a file that ends before what was forced to the disk. It is detected by
+a start, which checks every CRC above the recovery point; by the first reader of a range that an earlier process wrote; by an append that
+reads the past of its producers; or by `ottla log verify`.
 
-It stays as it is, and out of service. Who asks for an offset in it gets a `DamagedLogError`, which says where records go on; what is
-whole before and behind it is served. Nothing is appended to a segment that has any: the next batch begins another. A transaction that was open
-there may have ended in it: it is `UnsureEnd`, and readers of committed records stop before it. The log of a state, of which nothing may be
-missing, is out of service whole. Only `repair`, which a person starts, moves the bytes aside.
+Damage is left as it is. A reader that requests an offset in it gets a `DamagedLogError` with the offset where records continue; the
+batches before and after it are served. Nothing is appended to a damaged segment: the next batch starts another one. A transaction that was
+open there may have ended in it: that is an `UnsureEnd`, and `read_committed` consumers stop before it. The log of a state must be complete, so
+it is out of service as a whole. Only `repair`, which an operator starts, moves the bytes aside.
 
-To look here is slow, as batches are looked for by their CRC; nobody does before something did not fit.
+A survey is slow, because it searches for batches by their CRC. It runs only after something did not match.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Damage(Struct, frozen=True):
     offset: int
     """The first that cannot be read."""
     next_offset: int
-    """Where the log goes on; the segment's end where nothing of it does."""
+    """The offset at which the log continues; the segment's end if nothing follows."""
     reason: str
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Damage(Struct, frozen=True):
 
 
 class UnsureEnd(Damage, frozen=True):
-    """Damage in which a transaction may have ended, so that nobody knows whether its records before it count."""
+    """Damage in which a transaction may have ended, so that it is unknown if the records before it are committed."""
 
     producer_id: int
 
@@ -64,9 +64,9 @@ class UnsureEnd(Damage, frozen=True):
 
 
 class OutOfServiceError(KafkaError):
-    """What is stored cannot be believed, so it is left as it is and nobody may use it before a person has looked at it.
+    """Stored data cannot be verified, so it is left unchanged and cannot be used until an operator has repaired it.
 
-    Of the codes there are, UNKNOWN_SERVER_ERROR is the one that clients do not try again in silence.
+    UNKNOWN_SERVER_ERROR is the error code that clients do not retry silently.
     """
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR) -> None:
@@ -95,16 +95,16 @@ class DamagedLogError(CorruptRecordError):
 
 
 def damage_of(path: Path, found: Unsound) -> Damage:
-    """What a walk over a segment's file could not believe."""
+    """Return the damage for an unverified range of a segment's file."""
     return Damage(path, found.position, found.size_bytes, found.first_offset, found.next_offset, found.reason)
 
 
 def survey(
     file: HasFileno, path: Path, size: int, offset: int, bounds: Bounds, position: int = 0
 ) -> Iterator[Found | Damage]:
-    """The batches from `position` on, where `offset` is expected or a later one, and the damage between them.
+    """Yield the batches from `position` on, the first at offset `expected` or later, and the damages between them.
 
-    Every CRC is looked at. Where nothing tells how many offsets damage at the end takes, it takes none.
+    Every CRC is checked. Damage at the end of which the number of offsets is unknown has none.
     """
     for found in checked_walk(file, position, size, offset, bounds):
         if isinstance(found, Found):

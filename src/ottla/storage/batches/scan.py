@@ -19,7 +19,7 @@ SCAN_BLOCK = 1 << 20
 
 
 class Window:
-    """The stretch of a file that is in memory, moved along as the reader goes."""
+    """The part of a file that is in memory; it moves with the reader."""
 
     __slots__ = ("_block_bytes", "_data", "_end", "_file", "_start")
 
@@ -40,7 +40,7 @@ class Window:
         return self._data[start : start + size]
 
     def block(self, position: int) -> memoryview:
-        """What is in memory from `position` on; the next block, where nothing is."""
+        """Return the bytes in memory from `position` on; the next block is read if there are none."""
         start = position - self._start
         if not 0 <= start < len(self._data):
             self.view(position, 1)
@@ -104,7 +104,7 @@ def find_offset(file: HasFileno, position: int, end: int, offset: int) -> int:
 
 
 def find_end(file: HasFileno, position: int, limit: int, *, min_one: bool) -> int:
-    """Where the last whole batch ends that fits below `limit`; the first comes whole if `min_one`."""
+    """Return the end of the last whole batch below `limit`; the first batch counts in any case if `min_one`."""
     fd, end = file.fileno(), position
     while end < limit or (min_one and end == position):
         block = os.pread(fd, SEEK_BLOCK, end)

@@ -29,7 +29,7 @@ BLOCK_BYTES = 4096
 
 
 class Found(NamedTuple):
-    """A batch whose header fits."""
+    """A batch with a header that matches its neighbours."""
 
     position: int
     header: BatchHeader
@@ -45,25 +45,25 @@ class Unsound(NamedTuple):
     """The offset of what follows; that of the first where no record is concerned."""
     reason: str
     at_end: bool = False
-    """Whether nothing whole follows."""
+    """True if no whole batch follows."""
 
 
 class Bounds(Struct, frozen=True):
-    """What the batches of a file are held against, besides each other."""
+    """The limits that the batches of a file are compared with, in addition to their neighbours."""
 
     below: int = INT64_MAX
     """No batch reaches this offset: the next segment begins there, or the log ends."""
     epochs: Sequence[tuple[int, int]] = ()
     """Leader epochs and the offsets at which they began; none where they are not known."""
     grows: bool = False
-    """Whether this is the end of a log, where compaction never was: the last batch has no gap before it."""
+    """True at the end of a log that was never compacted: the last batch has no gap before it."""
     end: int | None = None
-    """Where the last batch ends, if that is known."""
+    """The end offset of the last batch, if it is known."""
     gaps: bool = True
-    """Whether offsets may be missing between whole batches, as behind compaction."""
+    """True if offsets may be missing between whole batches, as after compaction."""
 
     def fault(self, header: BatchHeader, expected: int) -> str:
-        """Why a header that is to come at an offset or later cannot be true; empty where it can."""
+        """Return why a header cannot be valid at the expected offset or later; empty if it can."""
         if header.base_offset < expected or (header.base_offset > expected and not self.gaps):
             return f"the batch has offset {header.base_offset}, expected {expected}{' or more' if self.gaps else ''}"
         if header.next_offset > self.below:
@@ -78,7 +78,7 @@ class Bounds(Struct, frozen=True):
         return ""
 
     def ends(self, header: BatchHeader) -> bool:
-        """Whether it is known that a batch which ends so is the last."""
+        """True if a batch with this end is known to be the last."""
         return header.next_offset == (self.below if self.end is None else self.end)
 
     def _epoch_fits(self, epoch: int, offset: int) -> bool:
@@ -102,7 +102,7 @@ def sound_walk(file: HasFileno, position: int, end: int, expected: int, bounds: 
     held: Found | None = None
     """The last batch, which counts once the next one fits to it."""
     ended = expected
-    """Where the batch before it ended."""
+    """The end offset of the batch before it."""
     while position < end:
         header = fitting(window, position, end, expected, bounds) or (
             None if bounds.grows else behind_gap(window, held, position, end, expected, bounds)
@@ -155,7 +155,7 @@ def checked_walk(
 
 
 def last_damaged(held: Found, first: int, end: int) -> Unsound:
-    """The last batch, whose CRC does not hold; what it says of its offsets may be wrong, too: they begin where the one before ended."""
+    """Describe a last batch with a wrong CRC. Its offsets may be wrong as well: they start at the end of the batch before."""
     said = held.header.next_offset - first
     following = first + (said if 0 < said <= held.header.size_bytes else 1)
     reason = "the CRC of the last batch is not that of its bytes"
@@ -163,7 +163,7 @@ def last_damaged(held: Found, first: int, end: int) -> Unsound:
 
 
 def fitting(window: Window, position: int, end: int, expected: int, bounds: Bounds) -> BatchHeader | None:
-    """The header at a position if it goes on just where the batch before ended, as nearly every one does."""
+    """Return the header at a position if it continues exactly where the batch before ended, as nearly all do."""
     try:
         header = header_at(window, position, end)
         if header.base_offset != expected or bounds.fault(header, expected):
@@ -190,7 +190,7 @@ def behind_gap(
 
 
 def is_whole(window: Window, found: Found) -> bool:
-    """Whether the CRC of a batch holds, so that its length and the offsets that it spans are true."""
+    """True if the CRC of a batch is right, so that its length and its number of offsets are valid."""
     try:
         verify(window.view(found.position, found.header.size_bytes), 0, found.header)
     except CorruptRecordError:
@@ -201,7 +201,7 @@ def is_whole(window: Window, found: Found) -> bool:
 def after_damage(
     file: HasFileno, position: int, end: int, expected: int, bounds: Bounds
 ) -> tuple[Unsound | None, Found | None]:
-    """What cannot be believed from a position on, and the first whole batch behind it that can; each if there is one."""
+    """Return the unverified range from a position on, and the first whole batch after it that is valid; None for either that does not exist."""
     reason, passed = "", 0
     coming = Coming(file, position, end)
     behind = replace(bounds, gaps=True)
@@ -225,10 +225,10 @@ def after_damage(
 
 
 def doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: int) -> str:
-    """Why a batch behind a gap of offsets is not believed: it may have leapt over those behind it, or to nowhere.
+    """Return why a batch after a gap of offsets is not trusted: its base offset may be damaged. Empty if it is trusted.
 
-    `passed` offsets are those of the whole batches that lie in the gap and say that they are elsewhere. What is damaged in front of
-    a batch has more likely reached its first bytes, which no CRC covers, than there is other damage behind it.
+    `passed` is the number of offsets of the whole batches in the gap that have other base offsets. Damage before a batch has more likely
+    reached the first bytes of the batch, which no CRC covers, than there is separate damage after it.
     """
     header = batch.header
     if header.base_offset - expected in (0, passed):
@@ -237,7 +237,7 @@ def doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: i
     if isinstance(after, Found) and expected <= after.header.base_offset < header.next_offset:
         is_its_turn = after.header.base_offset - expected == header.next_offset - header.base_offset
         if not is_its_turn and not coming.behind_gap:
-            coming.pop()  # Which of the two is wrong, nobody can tell.
+            coming.pop()  # it is unknown which of the two is wrong
         return f"the batch has offset {header.base_offset}, the one behind it {after.header.base_offset}"
     behind = coming.peek(1) if isinstance(after, Gap) else after  # whole, as is all that follows a gap
     if isinstance(behind, Found) and expected <= behind.header.base_offset < header.next_offset:
@@ -250,13 +250,13 @@ def doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: i
 
 
 class Coming:
-    """What a walk over a file's bytes finds, with a look ahead."""
+    """The results of a walk over a file's bytes, with a look-ahead."""
 
     def __init__(self, file: HasFileno, position: int, end: int) -> None:
         self.broken = False
-        """Whether something that is no whole batch was passed."""
+        """True if anything but a whole batch was passed."""
         self.behind_gap = False
-        """Whether that was just before the last one."""
+        """True if that was immediately before the last result."""
         self._found = (
             Found(each.position, each.header) if isinstance(each, Batch) else each for each in walk(file, position, end)
         )

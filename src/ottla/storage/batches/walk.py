@@ -25,7 +25,7 @@ class Gap(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A whole batch, and its bytes for as long as the walk stands at it."""
+    """A whole batch; its bytes are valid until the walk continues."""
 
     position: int
     header: BatchHeader
@@ -57,7 +57,7 @@ def batch_at(window: Window, position: int, end: int) -> Batch | str:
 
 
 def fault_of(data: memoryview, header: BatchHeader) -> str | None:
-    """What is wrong with a batch that is there as a whole."""
+    """Return the fault of a batch that is there as a whole; None if there is none."""
     if len(data) < header.size_bytes:
         return f"only {len(data)} of the {header.size_bytes} bytes of the batch could be read"
     if header.last_offset_delta < 0 or not 0 <= header.count <= header.last_offset_delta + 1:
@@ -69,7 +69,7 @@ def fault_of(data: memoryview, header: BatchHeader) -> str | None:
 
 
 def following_batch(window: Window, position: int, end: int) -> int:
-    """Where the next whole batch begins behind a damaged one; `end` where there is none."""
+    """Return the position of the next whole batch after a damaged one; `end` if there is none."""
     try:
         expected = position + header_at(window, position, end).size_bytes
         if expected == end or isinstance(batch_at(window, expected, end), Batch):
@@ -85,9 +85,9 @@ def following_batch(window: Window, position: int, end: int) -> int:
 
 
 def candidates(block: bytes) -> Iterator[int]:
-    """Where a batch may begin: its magic number is there, and neither base offset nor length is negative.
+    """Yield the positions at which a batch may start: the magic number is there, and neither base offset nor length is negative.
 
-    What is looked for is one byte, so that a gigabyte of zeros, which a crash leaves of a preallocated file, is passed in a moment.
+    The search is for one byte, so that a gigabyte of zeros, which a crash leaves of a preallocated file, is passed quickly.
     """
     at = block.find(MAGIC_BYTE, MAGIC_POSITION)
     while at >= 0:

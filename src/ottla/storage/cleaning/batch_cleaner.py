@@ -1,7 +1,7 @@
-"""What compaction makes of one batch: the same bytes, fewer records, a header without records, or nothing.
+"""Compaction of one batch: the result is the same bytes, fewer records, a header without records, or nothing.
 
-Offsets stay: a batch keeps its first and last, its sequence, its epoch and its codec. A batch of which tombstones (or
-a marker) remain is given the time from which they may go, as its base timestamp (KIP-534).
+Offsets do not change: a batch keeps its first and last one, its sequence, its epoch and its codec. A batch with remaining tombstones (or
+a marker) gets the time from which they may be deleted as its base timestamp (KIP-534).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class BatchCleaner:
         self._producers = producers
 
     def clean(self, header: BatchHeader, data: memoryview) -> Buffer | None:
-        """What is to be written for a batch that is whole; None for nothing."""
+        """Return the bytes to write for a whole batch; None for nothing."""
         discarded = self._transactions.discards(header, data)
         stays = self._must_stay(header)
         due = header.has_delete_horizon and header.base_timestamp <= self._now_ms
@@ -83,7 +83,7 @@ class BatchCleaner:
         return packed(header._replace(attributes=attributes, base_timestamp=self._horizon_ms), shifted)
 
     def _must_stay(self, header: BatchHeader) -> bool:
-        """Whether the header is needed though no record is: the last of a producer, or of the part being cleaned."""
+        """True if the header is needed without records: the batch is the last of a producer, or of the part that is compacted."""
         if header.next_offset == self._upper_bound:
             return True
         last = self._producers.get(header.producer_id) if header.producer_id >= 0 else None

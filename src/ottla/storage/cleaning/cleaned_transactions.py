@@ -1,7 +1,7 @@
-"""What compaction must know of transactions: which batches were aborted, and which end markers nobody needs any more.
+"""The state of transactions during compaction: aborted batches, and end markers that are no longer needed.
 
-Fed with the headers of a log in their order. Kafka's rules: records of aborted transactions go at once, the marker of
-a transaction goes `delete.retention.ms` after a cleaning found none of its records left.
+The headers of a log are added in their order. Kafka's rules: records of aborted transactions are deleted at once, the marker of
+a transaction `delete.retention.ms` after a compaction that found no more of its records.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ottla.storage.producers.producer_state import AbortedTransaction
 
 
 class Ongoing:
-    """An aborted transaction whose marker has not come."""
+    """An aborted transaction before its marker."""
 
     __slots__ = ("has_data", "transaction")
 
@@ -32,12 +32,12 @@ class CleanedTransactions:
         self._coming = deque(sorted(set(aborted), key=lambda entry: entry.first_offset))
         self._aborted: dict[int, Ongoing] = {}
         self._with_data: set[int] = set()
-        """Producers whose transaction under way, not aborted, has batches left."""
+        """Producers with remaining batches of an open transaction that is not aborted."""
         self.kept: list[AbortedTransaction] = []
         """Aborted transactions of which there were batches: readers of the cleaned files need to know."""
 
     def discards(self, header: BatchHeader, data: Buffer) -> bool:
-        """Whether the batch is data of an aborted transaction, or the marker of one that has no data any more."""
+        """True if the batch is data of an aborted transaction, or the marker of a transaction without data."""
         while self._coming and self._coming[0].first_offset <= header.last_offset:
             transaction = self._coming.popleft()
             self._aborted.setdefault(transaction.producer_id, Ongoing(transaction))

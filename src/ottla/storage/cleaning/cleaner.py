@@ -1,9 +1,9 @@
-"""Compaction of a log: the last record of each key stays, in place and at its offset.
+"""Compaction of a log: the last record of each key stays, at its offset.
 
-    read_keys ──► for each group of segments: write ──► (the log takes it) ──► take_place
+    read_keys ──► for each group of segments: write ──► (the log uses the result) ──► take_place
 
-The work is long and belongs into a thread beside the log's own; that the log takes a new segment is one step of its own
-thread. Memory is bounded by the key map, two blocks and the largest batch: more keys than fit take several passes.
+The work takes long and belongs into another thread than the log's; only the exchange of segments in the log runs in the log's
+thread. Memory is bounded by the key map, two blocks and the largest batch: more keys than fit need several passes.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from ottla.storage.segments.succession import note, row_of
 READ_BLOCK = 1 << 18
 WRITE_BLOCK = 1 << 20
 PIECE_BYTES = 1 << 16
-"""So much work is done at a time: a tenth of a millisecond or two, in which nobody else has the interpreter."""
+"""The amount of work between two calls of `breathe`: 0.1 to 0.2 ms, during which other threads wait for the interpreter."""
 BATCH_COST = 4096
 """A batch is as much work as so many bytes, however small it is."""
 
 
 class Transactions(Struct, frozen=True):
-    """What the log knows of transactions and producers when a cleaning begins."""
+    """The transactions and producers of the log at the start of a compaction."""
 
     aborted: Sequence[AbortedTransaction] = ()
     """All that are in the transaction indexes, in order."""
@@ -47,7 +47,7 @@ class Transactions(Struct, frozen=True):
 
 
 class Cleaner:
-    """One pass over a log. Touches files only; the log itself is told by its owner."""
+    """One pass over a log. It changes files only; the owner changes the log."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class Cleaner:
         transactions: Transactions | None = None,
         breathe: Callable[[int], None] = lambda size: None,
     ) -> None:
-        """`extents` are the segments below the plan's upper bound. `breathe` is told of every piece of work, in bytes,
-        and may wait, or raise to give up.
+        """`extents` are the segments below the plan's upper bound. `breathe` is called after each piece of work, with its size in bytes,
+        and may wait, or raise to stop the compaction.
         """
         self.directory = directory
         self.extents = extents
@@ -70,7 +70,7 @@ class Cleaner:
         self.keys = keys
         self.offered: Segment | None = None
         self.exchange: swap.Exchange | None = None
-        """What is not carried through yet of the offered segment's taking its place."""
+        """The exchange of the offered segment that is not complete yet."""
         self.bytes_read = 0
         self.bytes_written = 0
         self._config = config
@@ -105,7 +105,7 @@ class Cleaner:
             self.keys.end_offset = max(self.keys.end_offset, extent.next_offset)
 
     def groups(self) -> list[list[Extent]]:
-        """The segments to be written anew, those together that become one."""
+        """Return the segments to rewrite; those of a group become one."""
         return groups([extent for extent in self.extents if extent.base_offset < self.end_offset], self._config)
 
     def write(self, group: Sequence[Extent]) -> None:
@@ -121,7 +121,7 @@ class Cleaner:
         segment.seal()
         segment.flush()
         self._keep_age(segment, group[-1])
-        note(self.directory, [row_of(segment.path, group[-1].next_offset)])  # before what it was made of goes
+        note(self.directory, [row_of(segment.path, group[-1].next_offset)])  # before its sources are deleted
         swap.offer(segment)
         self.offered = segment
 
@@ -144,7 +144,7 @@ class Cleaner:
         return True
 
     def _gathered(self, group: Sequence[Extent]) -> Iterator[tuple[list[BatchHeader], Buffer]]:
-        """What stays of a group, in pieces large enough to be worth a write."""
+        """Yield the remaining batches of a group, in pieces large enough for a write."""
         headers: list[BatchHeader] = []
         parts: list[Buffer] = []
         size = 0

@@ -1,4 +1,4 @@
-"""Whether a log is to be compacted, from where to where, and which segments become one: decided from sizes and times."""
+"""Plan a compaction by sizes and times: is it needed, from where to where, and which segments become one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ottla.storage.log_config import LogConfig
 
 
 class Cleanable(Protocol):
-    """What is looked at of a segment."""
+    """The properties of a segment that a plan needs."""
 
     base_offset: int
     size: int
@@ -35,7 +35,7 @@ class CleaningPlan(Struct, frozen=True):
     clean_bytes: int
     dirty_bytes: int
     overdue: bool
-    """Whether a record in it is older than `max.compaction.lag.ms`."""
+    """True if a record in it is older than `max.compaction.lag.ms`."""
 
     @property
     def dirty_ratio(self) -> float:
@@ -43,7 +43,7 @@ class CleaningPlan(Struct, frozen=True):
         return self.dirty_bytes / max(self.clean_bytes + self.dirty_bytes, 1)
 
     def due(self, config: LogConfig) -> bool:
-        """Whether it is worth the work."""
+        """True if the compaction is worth its cost."""
         return self.dirty_bytes > 0 and (self.overdue or self.dirty_ratio > config.min_cleanable_dirty_ratio)
 
 
@@ -81,7 +81,7 @@ def plan(
 
 
 def is_overdue(segment: Cleanable, config: LogConfig, now_ms: int) -> bool:
-    """Whether the segment begins with a record that should have been compacted."""
+    """True if the first record of the segment should have been compacted by now."""
     if config.max_compaction_lag_ms == INT64_MAX:
         return False
     first = segment.first_timestamp()
@@ -93,10 +93,10 @@ class Extent(NamedTuple):
 
     base_offset: int
     next_offset: int
-    """Where the following segment begins."""
+    """The base offset of the following segment."""
     size: int
     index_bytes: int
-    """Of the larger of its indexes."""
+    """The size of the larger of its indexes."""
 
 
 def groups(extents: Sequence[Extent], config: LogConfig) -> list[list[Extent]]:
@@ -112,7 +112,7 @@ def groups(extents: Sequence[Extent], config: LogConfig) -> list[list[Extent]]:
 
 
 def fits(group: list[Extent], extent: Extent, config: LogConfig) -> bool:
-    """Whether one more segment has room in a group; offsets in a segment count 31 bits from its first."""
+    """True if one more segment fits into a group; relative offsets in a segment have 31 bits."""
     return (
         sum(one.size for one in group) + extent.size <= config.segment_bytes
         and sum(one.index_bytes for one in group) + extent.index_bytes <= config.segment_index_bytes

@@ -1,8 +1,7 @@
-"""Where the last record of each key is, in memory of a fixed size: what compaction decides by.
+"""The offset of the last record of each key, in memory of a fixed size, by which compaction decides.
 
-A key is 16 bytes of hash here, as in Kafka's cleaner, and its entry 24 bytes with the offset. Keyed by chance, so that
-no producer can make two keys that are taken for one. The memory is asked of the system, which gives it page by page
-as entries are made, and has it back with `close`.
+A key is a hash of 16 bytes, as in Kafka's cleaner, and its entry has 24 bytes with the offset. The hash has a random key, so that
+no producer can create collisions. The system provides the memory page by page as entries are added, and `close` returns it.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class KeyMap:
         return True
 
     def put(self, data: Any, start: int, size: int, offset: int) -> bool:
-        """Let `offset` be the last of the key at `start`; False where there is no room for a new key."""
+        """Store `offset` as the last of the key at `start`; False if there is no space for a new key."""
         first, second = raw.hash_of(data, start, size, self.seed, self.salt)
         slot = self.slot_of(first, second)
         if not self.words[slot + 2]:
@@ -88,7 +87,7 @@ class KeyMap:
         return offset - 1
 
     def slot_of(self, first: int, second: int) -> int:
-        """Where a hash's entry is, or would be. The third word of an entry is its offset plus one; 0 is no entry."""
+        """Return the slot of a hash, used or free. The third word of an entry is its offset plus one; 0 means no entry."""
         end = self.slots * 3
         slot = first % self.slots * 3
         while self.words[slot + 2] and (self.words[slot] != first or self.words[slot + 1] != second):
@@ -99,5 +98,5 @@ class KeyMap:
 
 
 def broken(base_offset: int, index: int) -> CorruptRecordError:
-    """What is wrong with a batch whose record number `index` is not there."""
+    """Return the error for a batch without its record number `index`."""
     return CorruptRecordError(f"record {index} of the batch at offset {base_offset} does not fit its bytes")

@@ -1,4 +1,4 @@
-"""Between a log and its cleaner: what the one tells the other. All of it in the log's own thread."""
+"""The steps of a compaction in the log's own thread: the data for a cleaner, and the exchange of segments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ottla.storage.producers.producer_state import first_unsure
 
 
 def plan_of(log: Log, cleaned_up_to: int, now_ms: int) -> CleaningPlan:
-    """What of the log could be compacted now, when it was before up to an offset."""
+    """Return the part of the log that could be compacted now, after an earlier compaction up to an offset."""
     try:
         return plan(
             log.segments,
@@ -41,9 +41,9 @@ def extents_of(log: Log, upper_bound: int) -> list[Extent]:
 
 
 def transactions_of(log: Log, upper_bound: int) -> Transactions:
-    """What is known of transactions that have records below an offset, and of every producer.
+    """Return the transactions with records below an offset, and the last record of each producer.
 
-    DamagedLogError where files have gone from there: what is left must not look as if they had been cleaned away.
+    DamagedLogError is raised if files are lost there: the rest must not look as if they had been compacted away.
     """
     for segment in log.segments[: bisect_left(log.bases, upper_bound)]:
         for missing in segment.ranges.missing:

@@ -16,7 +16,7 @@ MAX_DELTA = 0x7FFF_FFFF
 FAR = 1 << 62
 """Differences of time from here on might not fit 64 bits when they are moved."""
 MAX_GROWTH = 11
-"""Bytes by which a record may grow when its time is written anew."""
+"""Bytes by which a record may grow when its timestamp delta changes."""
 
 
 class RecordFilter:
@@ -79,7 +79,7 @@ class RecordFilter:
         return self.kept
 
     def is_last(self, data: Any, key: int, key_size: int, offset: int) -> bool:
-        """Whether no later record has the key; a record without a key is nobody's."""
+        """True if no later record has the key; a record without a key is never kept."""
         return key_size >= 0 and offset >= self.keys.last(data, key, key_size)
 
 

@@ -1,6 +1,6 @@
 """The directory of a broker with all its logs: Kafka's LogManager.
 
-data_directory ──► directory_lock, meta_properties: whose it is
-     ├───────────► offset_checkpoints: how far logs are flushed, where they begin
-     └───────────► deletions: what goes, beside the loop
+data_directory ──► directory_lock, meta_properties: the owner
+     ├───────────► offset_checkpoints: recovery points and log starts
+     └───────────► deletions: removal of deleted logs in another thread
 """

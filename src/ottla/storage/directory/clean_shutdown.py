@@ -8,11 +8,11 @@ from ottla.storage.files.regular_file import read_whole
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 NO_EPOCH = -1
-"""Of a broker that no controller has registered."""
+"""The epoch of a broker that is not registered with a controller."""
 
 
 def clean_shutdown_text(broker_epoch: int) -> str:
-    """What the mark of a clean shutdown says."""
+    """Return the text of the file."""
     return f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
 
 

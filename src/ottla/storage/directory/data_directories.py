@@ -1,11 +1,11 @@
-"""Several data directories as one: each partition is in one of them, and one that fails takes only its own along (JBOD).
+"""Several data directories as one: each partition is in one of them, and the failure of one affects only its own partitions (JBOD).
 
-    assigned? ──► there, or nowhere        a partition whose directory is not there is not begun anew in another
-    a folder? ──► where it is
-    neither   ──► where fewest are
+    assigned? ──► there, or offline        a partition of a missing directory is not created again in another one
+    a folder? ──► the directory with it
+    neither   ──► the directory with the fewest partitions
 
-Kafka's LogManager with several `log.dirs`. Each is a `DataDirectory` whole: with its lock, its id, its checkpoints, its mark of a clean
-shutdown. The log of the metadata is in the main one. A directory that is offline stays so until the next start.
+Kafka's LogManager with several `log.dirs`. Each is a complete `DataDirectory`, with its lock, id, checkpoints and clean shutdown file.
+The metadata log is in the main one. A directory that is offline stays offline until the next start.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ REMEDY = "mend or mount it, and start the broker again"
 
 
 class DataDirectories:
-    """As a `DataDirectory` to those who need not know that there are several."""
+    """All data directories, with the interface of a single `DataDirectory`."""
 
     def __init__(self, main: DataDirectory, others: Sequence[DataDirectory], offline: Mapping[str, str]) -> None:
         """Use `open_directories`. `others` have partitions, as `main` has if it is among them."""
         self.main = main
         self.assigned: Callable[[TopicPartition], UUID | None] = lambda partition: None
-        """Where the metadata say that a partition is."""
+        """Returns the id of the directory to which the metadata assign a partition."""
         self.tells_all = False
-        """Whether a partition that is assigned to no directory was never anywhere: in a cluster each is told of when it is begun."""
+        """True if a partition without an assigned directory is new: in a cluster the directory is registered when the partition is created."""
         self.cordoned: Set[UUID] = frozenset()
-        """Directories that get what somebody puts there, and else nothing while there are others (KIP-1066)."""
+        """Directories that get new partitions only by an assignment, while there are others (KIP-1066)."""
         self.preferred: dict[TopicPartition, DataDirectory] = {}
-        """Where partitions are to be that are not here yet, as somebody has said."""
+        """The requested directories of partitions that do not exist here yet."""
         self._online = list(others)
         self._offline = dict(offline)
         self._began_without = bool(offline)
@@ -67,7 +67,7 @@ class DataDirectories:
             for partition in each.logs():
                 self._homes.add(partition, each)
 
-    # whose they are
+    # checks the owner
 
     @property
     def path(self) -> Path:
@@ -113,9 +113,9 @@ class DataDirectories:
     # where partitions are
 
     def place(self, partition: TopicPartition) -> DataDirectory:
-        """The directory that has a partition, or is to have it.
+        """Return the directory that has a partition, or gets it.
 
-        OfflineError where that one is not there, OutOfServiceError where two have it and nobody knows which counts.
+        OfflineError is raised if it is offline, OutOfServiceError if two have the partition and it is unknown which one counts.
         """
         if partition.topic == STATE_TOPIC:
             return self.main
@@ -127,7 +127,7 @@ class DataDirectories:
         return home
 
     def begins_anew(self, partition: TopicPartition, former: UUID) -> bool:
-        """As of one; what lies in another directory of these has only been moved."""
+        """True as in `DataDirectory`; a partition in another of these directories has only been moved."""
         home = self.settled(partition)
         return (
             home is not None
@@ -179,7 +179,7 @@ class DataDirectories:
         return OfflineError(f"{partition} is in a directory that is not there ({where}): {REMEDY}")
 
     def _true_home(self, partition: TopicPartition, homes: Sequence[DataDirectory]) -> DataDirectory:
-        """Which of several folders counts: that of the metadata. The others are renamed, so that nobody takes them for it later."""
+        """Return which of several directories counts: that of the metadata. The folders in the others are renamed, so that they are not used later."""
         assigned = self.assigned(partition)
         named = next((each for each in homes if each.directory_id == assigned), None)
         if named is None:
@@ -202,7 +202,7 @@ class DataDirectories:
         return min(self.candidates(), key=self._homes.counts.__getitem__)
 
     def candidates(self) -> list[DataDirectory]:
-        """Where new partitions may be put: none that is full or cordoned while there are others."""
+        """Return the directories for new partitions. Full or cordoned ones are returned only if there are no others."""
         free = [each for each in self._online if each.directory_id not in self.cordoned] or self._online
         return [each for each in free if has_room(each)] or free
 
@@ -211,7 +211,7 @@ class DataDirectories:
         self._homes.put(partition, home)
 
     def _by_home(self, partitions: Sequence[TopicPartition]) -> dict[DataDirectory, list[TopicPartition]]:
-        """Those that are anywhere, by the directories that have them."""
+        """Group the partitions that exist by their directories."""
         found: dict[DataDirectory, list[TopicPartition]] = {}
         for partition in partitions:
             for home in self._homes.of(partition):
@@ -249,7 +249,7 @@ class DataDirectories:
 
     @property
     def open_logs(self) -> dict[TopicPartition, Log]:
-        """Those of all, as they are now."""
+        """Return the open logs of all directories."""
         return {partition: log for each in self._all() for partition, log in each.open_logs.items()}
 
     @property
@@ -314,7 +314,7 @@ class DataDirectories:
         self._homes.put(partition, *kept)
 
     def begin_deletion(self, partitions: Sequence[TopicPartition], topic_id: UUID | None = None) -> None:
-        """As of one. What is in a directory that is offline goes when that is there again."""
+        """Start a deletion as `DataDirectory` does. Folders in an offline directory are deleted when it is online again."""
         for home, found in self._by_home(partitions).items():
             home.begin_deletion(found, topic_id)
         for partition in partitions:
@@ -344,7 +344,7 @@ class DataDirectories:
 
 
 class AllDeletions:
-    """What goes, of several directories."""
+    """The pending deletions of all directories."""
 
     def __init__(self, directories: Sequence[DataDirectory]) -> None:
         self._directories = directories
@@ -428,7 +428,10 @@ def open_other(path: str, opened: dict[str, DataDirectory], offline: dict[str, s
 
 
 class Homes:
-    """Of a partition more than one, as long as nobody has decided which counts."""
+    """The directories of each partition, and the number of partitions of each directory, which placement reads for each new partition.
+
+    A partition has more than one directory until it is decided which one counts.
+    """
 
     def __init__(self) -> None:
         self.counts: Counter[DataDirectory] = Counter()

@@ -64,9 +64,9 @@ class DataDirectory:
         self.path = path
         self.meta = meta
         self.clean = False
-        """Whether the last shutdown was clean, so that logs need no check."""
+        """True if the last shutdown was clean, so that logs need no recovery."""
         self.broker_epoch = NO_EPOCH
-        """Under which controllers know this run; told by the mark of a clean shutdown."""
+        """The broker epoch of this run; the clean shutdown file contains it."""
         self.previous_epoch = NO_EPOCH
         """Under which they knew the last one, if its shutdown was clean (KIP-966)."""
         self.open_logs: dict[TopicPartition, Log] = {}
@@ -111,7 +111,7 @@ class DataDirectory:
 
     def _tell_of_a_full_disk(self) -> None:
         """It keeps no broker from starting: what is there can be read and deleted."""
-        if (why := want(self.path, 1)) is not None:
+        if (why := space_problem(self.path, 1)) is not None:
             LOG.error("the disk of %s %s; what is there is served, and topics can be deleted", self.path, why)
 
     def ensure_in_place(self, partition: TopicPartition) -> None:
@@ -147,7 +147,7 @@ class DataDirectory:
 
     @property
     def offline(self) -> Mapping[str, str]:
-        """Those that are not to be used, and why."""
+        """The partitions that must not be used, with the reasons."""
         return {}
 
     def place(self, partition: TopicPartition) -> DataDirectory:
@@ -170,11 +170,11 @@ class DataDirectory:
             raise OttlaError("it is read-only")
 
     def remembers(self, partition: TopicPartition) -> bool:
-        """Whether a log was here when checkpoints were written last."""
+        """True if a log was here when checkpoints were last written."""
         return partition in self._checkpoints.recovery_points
 
     def begins_anew(self, partition: TopicPartition, former: uuid.UUID) -> bool:
-        """Whether a partition has, or will have, less here than the cluster believes to be in a `former` directory, which is gone."""
+        """True if a partition has, or will have, less here than the cluster expects of the lost directory `former`."""
         return former != self.directory_id and self.lost.begins_anew(self.folder(partition), former)
 
     def put_aside(self, partition: TopicPartition) -> Path:
@@ -215,7 +215,7 @@ class DataDirectory:
         try:
             return bytes_from(folder, self._checkpoints.recovery_points.get(partition, 0))
         except OSError:
-            return 0  # Who opens it is told.
+            return 0  # opening the log reports the error
 
     def folder(self, partition: TopicPartition) -> Path:
         return self.path / str(partition)
@@ -240,7 +240,7 @@ class DataDirectory:
         if not self._lock.in_place:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"data directory {self.path} is gone")
         self._ensure_usable(partition, folder)
-        id_known = topic_id is None or says_whose(folder, topic_id)
+        id_known = topic_id is None or check_topic_id(folder, topic_id)
         committed = self._high_watermarks.get(partition) if replicated else None
         recovery_point = self._checkpoints.recovery_points.get(partition, 0)
         if id_known and topic_id is not None and not (recovery_point or has_segments(folder)):
@@ -292,7 +292,7 @@ class DataDirectory:
 
     def ensure_room(self, folders: int) -> None:
         """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
-        ensure_room(self.path, folders)
+        ensure_disk_space(self.path, folders)
 
     def ensure_whole(self, partition: TopicPartition, *, is_copy: bool = False) -> None:
         """ConfigError where the log of a state is missing or damaged, on which all other partitions depend; one may be a copy of others'."""
@@ -320,7 +320,7 @@ class DataDirectory:
         try:
             found = read_topic_id(folder)
         except (OSError, ValueError):
-            return  # Who opens it is told.
+            return  # opening the log reports the error
         if found is not None and not are_one(found, topic_id):
             aside = set_aside(folder)
             LOG.warning(
@@ -329,7 +329,7 @@ class DataDirectory:
             self.forget([partition])
 
     def begin_deletion(self, partitions: Sequence[TopicPartition], topic_id: uuid.UUID | None = None) -> None:
-        """Let go of the logs of partitions, open or not; their folders go with `deletions.remove`, in any thread."""
+        """Close the logs of partitions, open or not; `deletions.remove` deletes their folders, in any thread."""
         cleaned, logs = False, []
         for partition in partitions:
             log = self.open_logs.pop(partition, None)
@@ -415,7 +415,7 @@ class DataDirectory:
             self.cleaner_offsets[partition] = offset
 
     def _write_cleaner_offsets(self, partition: TopicPartition) -> None:
-        """Before the log goes: a topic of the same name must not be taken for compacted."""
+        """Remove the partition before its log is deleted: a new topic with the same name must not count as compacted."""
         try:
             self.keep_cleaned(self.cleaner_offsets)
         except KafkaError as error:
@@ -458,26 +458,26 @@ class DataDirectory:
         if not folder.exists() and self.remembers(partition):
             raise OutOfServiceError(
                 f"{folder} is gone, though there was a log in it: restore it from a backup; or, for the partition to "
-                f"begin anew, {remedy(folder)}"
+                f"start empty, {remedy(folder)}"
             )
 
     def _without_segments(self, folder: Path, replicated: bool) -> int:
-        """Up to where a copy was committed whose segments have gone: behind its end. OutOfServiceError where no other has it."""
-        # The first segment is there before the folder says whose it is; what was once forced to the disk is told by whoever opens the log.
+        """Return the offset up to which a copy without its segments was committed; OutOfServiceError if no other broker has the records."""
+        # The first segment is created before the topic id. The caller reports the loss of what was once forced to the disk.
         if not replicated:
             raise OutOfServiceError(
                 f"{folder} has no segment any more, though there was one in it: restore it from a backup; or, for the "
-                f"partition to begin anew, {remedy(folder)}"
+                f"partition to start empty, {remedy(folder)}"
             )
         return INT64_MAX
 
     def _check_start(self, partition: TopicPartition, log: Log) -> None:
-        """OutOfServiceError where a log is to begin beyond its end after a clean shutdown; a loss of power may leave that, so then it is only told."""
+        """Raise OutOfServiceError if a log starts after its end after a clean shutdown. After a power failure that is possible, and only logged."""
         doubt = self._checkpoints.doubt(partition, log)
         if doubt and self.clean:
             raise OutOfServiceError(f"{doubt}. Stop the broker, and put the offset right or {WITHOUT}")
         if doubt:
-            LOG.warning("%s. If nobody deleted them, stop the broker before retention does, and %s", doubt, WITHOUT)
+            LOG.warning("%s. If they were not deleted, stop the broker before retention does, and %s", doubt, WITHOUT)
 
     def _write_topic_id(self, folder: Path, topic_id: uuid.UUID) -> None:
         try:
@@ -487,8 +487,8 @@ class DataDirectory:
             LOG.error("%s", storage_error(f"cannot keep the topic id in {folder}", error))
 
 
-def says_whose(folder: Path, topic_id: uuid.UUID) -> bool:
-    """Whether the folder says whose it is; OutOfServiceError where it is not this topic's."""
+def check_topic_id(folder: Path, topic_id: uuid.UUID) -> bool:
+    """True if the folder has a topic id; OutOfServiceError if it is another topic's."""
     try:
         found = read_topic_id(folder)
     except IsADirectoryError as error:
@@ -505,14 +505,14 @@ def says_whose(folder: Path, topic_id: uuid.UUID) -> bool:
     return found is not None
 
 
-def ensure_room(path: Path, folders: int) -> None:
+def ensure_disk_space(path: Path, folders: int) -> None:
     """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
-    if (why := want(path, folders)) is not None:
+    if (why := space_problem(path, folders)) is not None:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {path} takes no new partitions: it {why}")
 
 
-def want(path: Path, folders: int) -> str | None:
-    """What is wrong with a disk that has no room for so many new folders, and what helps; KafkaError where it cannot be looked at."""
+def space_problem(path: Path, folders: int) -> str | None:
+    """Return why a disk has no space for that many new folders, and the remedy; None if it has. KafkaError if it cannot be read."""
     try:
         disk = os.statvfs(path)
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Folders of deleted logs on their way out: renamed, so that no partition has their name, then removed.
+"""Folders of deleted logs: renamed, so that no partition has their name, then removed.
 
-Taking away gigabytes, or a thousand folders, takes the file system a while, and nobody is to wait for that: one thread
-says which, another works. A name that is needed again meanwhile is made free at once. The one rule: what is renamed is
-removed, by the next start at the latest, and a folder keeps its name or is renamed whole.
+Removing gigabytes, or a thousand folders, takes time, and no request may wait for that: one thread adds folders, another removes
+them. If a name is needed again earlier, its folder is renamed at once. The rule: a renamed folder is
+removed, by the next start at the latest, and a folder is renamed as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ LOG = logging.getLogger(__name__)
 
 
 class Deletions:
-    """Of one data directory. Any thread may call anything."""
+    """The deletions of one data directory. All threads may call all methods."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._named: dict[TopicPartition, uuid.UUID | None] = {}
-        """Partitions whose folders still have their names, and their topics' ids where they are known."""
+        """Partitions with folders that are not renamed yet, and their topic ids if they are known."""
         self._renamed: list[Path] = []
         self._releases: list[Callable[[], None]] = []
         self._lock = Lock()

@@ -1,7 +1,7 @@
-"""One process for one data directory.
+"""The lock that limits a data directory to one process.
 
-The lock is held on Kafka's own `.lock` file, both as BSD and as POSIX lock: the first also tells two brokers of one
-process apart, the second is the one that Kafka's JVM takes.
+It is held on Kafka's own `.lock` file, both as BSD and as POSIX lock: the first also separates two brokers of one
+process, the second is the one that Kafka's JVM uses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class DirectoryLock:
     """Held from construction to `release`, or to the end of the process."""
 
     def __init__(self, directory: Path) -> None:
-        """ConfigError, naming the holder, where somebody else holds it."""
+        """Take the lock; ConfigError, with the holder's name, if another process has it."""
         self._path = directory / FILE_NAME
         self._fd = open_regular(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -38,7 +38,7 @@ class DirectoryLock:
             raise
 
     def _sign(self) -> None:
-        """Say who holds it; a full disk must not keep a broker from starting, so then it stays unsaid."""
+        """Write the holder's name into the file; a full disk must not prevent a start, so that the file may be left without it."""
         try:
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
@@ -48,7 +48,7 @@ class DirectoryLock:
 
     @property
     def in_place(self) -> bool:
-        """Whether the file that is held is still the one that others find."""
+        """True if the locked file is still the one in the directory."""
         try:
             return os.path.samestat(os.stat(self._path), os.fstat(self._fd))
         except (FileNotFoundError, NotADirectoryError):
@@ -65,14 +65,14 @@ class DirectoryLock:
         return self._fd
 
     def release(self) -> None:
-        """Let others have the directory; may be called twice."""
+        """Release the lock; may be called twice."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 def locked(call: Callable[[int, int], None], fd: int) -> bool:
-    """Take one of the two locks, False where somebody else has it."""
+    """Take one of the two locks; False if another process has it."""
     try:
         call(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):

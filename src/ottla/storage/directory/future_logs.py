@@ -1,8 +1,8 @@
-"""Copies of partitions that are on their way into a data directory: Kafka's future logs, `<topic>-<partition>.<id>-future`.
+"""Copies of partitions that are being moved into a data directory: Kafka's future logs, `<topic>-<partition>.<id>-future`.
 
-No start takes such a folder for the partition: until it is renamed, the one that it is filled from counts. What a
-start finds says only that the partition was to be here, and is filled anew: after a crash of the machine nobody knows
-whether both ends are the same.
+A start does not use such a folder for the partition: until it is renamed, the source counts. A folder that a start
+finds only means that the partition is to be moved here, and is filled again from the start, because after a crash of the machine the
+ends of both may differ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FUTURE_NAME = re.compile(r"(.+-\d+)\.[0-9a-f]{32}-future")
 
 
 class FutureLogs:
-    """Of one data directory. Belongs to the thread of the logs."""
+    """The future logs of one data directory. Belongs to the thread of the logs."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,7 +35,7 @@ class FutureLogs:
         return partition in self._folders
 
     def find(self) -> None:
-        """Know what the last run left; OSError where that cannot be read. Of two for one partition one goes."""
+        """Find the folders of the last run; OSError if they cannot be read. If there are two for one partition, one is deleted."""
         for folder in sorted(self._path.glob("*-future")):
             match = FUTURE_NAME.fullmatch(folder.name)
             partition = partition_of(match[1]) if match else None
@@ -102,7 +102,7 @@ class FutureLogs:
             log.release()
 
     def drop(self, partition: TopicPartition) -> Callable[[], None]:
-        """Let the folder go; what removes what is in it, in any thread. KafkaError(KAFKA_STORAGE_ERROR) where that cannot be."""
+        """Rename the folder and return a function that removes it, callable in any thread; KafkaError(KAFKA_STORAGE_ERROR) if it fails."""
         folder = self._folders.get(partition)
         self.leave(partition)
         return remover(folder, partition)
@@ -120,12 +120,12 @@ def future_name(partition: TopicPartition) -> str:
 
 
 def is_too_long(partition: TopicPartition) -> bool:
-    """Whether a partition's name leaves no room for what stands behind it; such a one cannot move."""
+    """True if a partition's name leaves no space for the suffix, so that the partition cannot be moved."""
     return len(future_name(partition)) > NAME_BYTES
 
 
 def remover(folder: Path | None, partition: TopicPartition) -> Callable[[], None]:
-    """Rename it so that the next start removes it, if nobody does before."""
+    """Rename a folder so that the next start removes it, and return the function that removes it earlier."""
     if folder is None or not folder.exists():
         return lambda: None
     doomed = folder.with_name(f"{partition}.{uuid.uuid4().hex}-delete")

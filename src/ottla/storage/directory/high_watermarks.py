@@ -1,7 +1,7 @@
-"""The high watermarks of a data directory, as they were written down last: Kafka's `replication-offset-checkpoint`.
+"""The checkpointed high watermarks of a data directory: Kafka's `replication-offset-checkpoint`.
 
-What it says may be late, never early: a start takes it for what is surely committed, and learns the rest from the other copies.
-So it is not forced to the disk; one that is damaged is told of and made anew, and until then nothing is known to be committed.
+The file may be outdated, but is never ahead: a start uses it as a lower bound of what is committed, and gets the rest from other
+replicas. So it is not forced to the disk. A damaged file is logged and rewritten; until then nothing is known to be committed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 
 
 class HighWatermarks:
-    """Of all partitions, opened in this run or not. Belongs to the thread of the logs; the file may be written in another."""
+    """The high watermarks of all partitions, open or not. Belongs to the thread of the logs; the file may be written in another."""
 
     def __init__(self, path: Path) -> None:
         """`path` is the data directory; OSError where it cannot be read."""
         self._path = path / HIGH_WATERMARKS
         self._offsets = read_offsets(self._path)
         self._saved: dict[TopicPartition, int] | None = dict(self._offsets)
-        """What the file tells; None where that is not known, as it could not be written last."""
+        """The content of the file; None if it is unknown after a failed write."""
         self._turns = 0
         self._written = 0
         self._lock = Lock()
@@ -59,7 +59,7 @@ class HighWatermarks:
             writing()
 
     def writing(self, logs: Mapping[TopicPartition, Log]) -> Callable[[], None] | None:
-        """What writes down where logs are committed now, in any thread; None where that has not changed."""
+        """Return a function that writes the current high watermarks, in any thread; None if they have not changed."""
         self._offsets |= {partition: log.high_watermark for partition, log in logs.items()}
         if self._offsets == self._saved:
             return None

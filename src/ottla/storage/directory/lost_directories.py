@@ -1,9 +1,9 @@
-"""Directories that are gone, in whose place one was begun anew: copies that the metadata say to lie there are not whole here yet.
+"""Lost directories that were replaced by new ones: copies that the metadata assign to them are not complete here yet.
 
 lost-directories     an id on each line
 
-A directory that has its `meta.properties` and nothing of what a run leaves was emptied, or never used. Either way it is another one than the
-cluster may know by that id: it gets a new one, so that nobody takes it for what has the records, nor for who has promised a vote (KIP-853, KIP-858).
+A directory with `meta.properties` and no other file of a run was emptied, or never used. In both cases it differs from the directory that the
+cluster may know by that id. So it gets a new id, and does not count as the one with the records or with a promised vote (KIP-853, KIP-858).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ LOG = logging.getLogger(__name__)
 FILE_NAME = "lost-directories"
 BOOTSTRAP = "bootstrap.checkpoint"
 OF_NO_RUN = {META, BOOTSTRAP, FILE_NAME, ".lock", "lost+found"}
-"""What a directory may have that no broker ever ran with."""
+"""The files of a directory that no broker ever used."""
 
 
 class LostDirectories:
-    """Those whose copies were begun anew in one directory, by their ids."""
+    """The ids of lost directories that were replaced by this one."""
 
     def __init__(self, path: Path) -> None:
         """`path` is the directory; OSError where it cannot be read."""
@@ -40,13 +40,13 @@ class LostDirectories:
         return directory in self._ids
 
     def begins_anew(self, folder: Path, former: UUID) -> bool:
-        """Whether the copy that has this folder, or will have it, is less than the one that was in a directory of another id."""
+        """True if the copy with this folder, existing or not, has less than the one in the lost directory `former`."""
         if former in self:
             return True
         if former <= LAST_RESERVED or folder.is_dir():
             return False
         LOG.warning(
-            "copies begin anew in %s: they were in directory %s, which is not here any more",
+            "copies start empty in %s: they were in directory %s, which is no longer present",
             folder.parent,
             text_of(former),
         )
@@ -63,14 +63,14 @@ class LostDirectories:
 
 
 def identity_of(path: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
-    """As `MetaProperties.ensure`, with another id for a directory that is bare."""
+    """Return the properties as `MetaProperties.ensure` does, with a new id for a bare directory."""
     bare = is_bare(path)
     meta = MetaProperties.ensure(path, node_id, cluster_id)
     return renewed(path, meta) if bare else meta
 
 
 def is_bare(path: Path) -> bool:
-    """Whether a directory says whose it is, and has nothing else."""
+    """True if a directory has its properties and nothing else."""
     return (path / META).exists() and all(each.name in OF_NO_RUN for each in path.iterdir())
 
 

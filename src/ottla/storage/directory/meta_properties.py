@@ -1,4 +1,4 @@
-"""Whose data directory it is: Kafka's `meta.properties`, version 1."""
+"""The owner of a data directory: Kafka's `meta.properties`, version 1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ottla.storage.segments.log_folder import partition_of
 
 FILE_NAME = "meta.properties"
 CLUSTER_ID = re.compile(r"[!-\[\]-~]+")
-"""What stands in the file as it is. Kafka draws 22 characters of base64 and takes whatever a person gives."""
+"""A cluster id as the file may contain it. Kafka generates 22 characters of base64 and accepts any text."""
 
 
 class MetaProperties(Struct, frozen=True):
@@ -33,7 +33,7 @@ class MetaProperties(Struct, frozen=True):
 
     @classmethod
     def ensure(cls, directory: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
-        """What is there, else new ones; ConfigError where the directory is of another node, cluster or version."""
+        """Read the properties, or create new ones; ConfigError if the directory belongs to another node, cluster or version."""
         path = directory / FILE_NAME
         if not path.exists():
             ensure_empty(directory)
@@ -49,7 +49,7 @@ class MetaProperties(Struct, frozen=True):
 
     @classmethod
     def of(cls, directory: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
-        """What a formatted directory says; ConfigError where it is of another node, cluster or version."""
+        """Read the properties of a formatted directory; ConfigError if it belongs to another node, cluster or version."""
         found = cls.parse(directory / FILE_NAME)
         if found.node_id != node_id:
             raise ConfigError(
@@ -86,9 +86,9 @@ class MetaProperties(Struct, frozen=True):
         directory_id: str | None = None,
         fill: Callable[[], None] | None = None,
     ) -> MetaProperties:
-        """Say for good whose a directory is; ConfigError where that is said already, or something is in it.
+        """Write the properties of an empty directory; ConfigError if it is formatted or not empty.
 
-        Where others know the directory beforehand, by its id, it is that one. What has to be there by then `fill` writes.
+        `directory_id` is given if other nodes know the directory by that id already. `fill` writes the files that must exist before.
         """
         if not CLUSTER_ID.fullmatch(cluster_id):
             raise ConfigError(
@@ -138,12 +138,12 @@ class MetaProperties(Struct, frozen=True):
 
 
 def ensure_empty(directory: Path) -> None:
-    """ConfigError where a directory that says of nobody whose it is holds partitions all the same."""
+    """Raise ConfigError if a directory without properties contains partitions."""
     folder = next((path.name for path in directory.iterdir() if partition_of(path.name) and path.is_dir()), None)
     if folder is not None:
         raise ConfigError(
-            f"{directory} holds logs, such as {folder}, and no {FILE_NAME}: restore that file from a backup, write it "
-            "anew with the lines version=1, node.id=…, cluster.id=… and, of a controller, directory.id=…, or choose another directory"
+            f"{directory} holds logs, such as {folder}, and no {FILE_NAME}: restore that file from a backup, "
+            "rewrite it with the lines version=1, node.id=…, cluster.id=… and, of a controller, directory.id=…, or choose another directory"
         )
 
 

@@ -23,7 +23,7 @@ WITHOUT = "move that file away: logs then begin with their first segments"
 
 
 class OffsetCheckpoints:
-    """Of all partitions, opened in this run or not."""
+    """The checkpoints of all partitions, open or not."""
 
     def __init__(self, path: Path) -> None:
         """`path` is the data directory; OSError where it cannot be read."""
@@ -32,15 +32,15 @@ class OffsetCheckpoints:
         self._of_all = self.recovery_points.keys() <= self.start_offsets.keys()
         self._path = path
         self._tells = bool(self.start_offsets) or is_text(path / START_OFFSETS, text_of(()))
-        """Whether there is a whole file of where logs begin, so that one that it does not tell of was made since."""
+        """True if there is a complete file of log starts, so that a log without an entry was created after it."""
         self._checkpointed = {*self.recovery_points, *self.start_offsets}
         """Partitions of which the files may tell."""
         self._starts: dict[TopicPartition, int] | None = None
-        """What was written last of where logs begin."""
+        """The log starts that were last written."""
         self._turns = 0
         self._written = 0
         self._behind = False
-        """Whether the files may tell of more than is known here, as they could not be written last."""
+        """True if the files may be ahead of the state here after a failed write."""
         self._lock = Lock()
 
     def note(self, partition: TopicPartition, log: Log) -> None:
@@ -55,19 +55,19 @@ class OffsetCheckpoints:
                 self.note(partition, log)
 
     def noted_start(self, partition: TopicPartition) -> int | None:
-        """Where a log is sure to have begun when the files were written, or was made; None where they do not tell that.
+        """Return an offset at which a log certainly started when the files were written, or was created; None if that is unknown.
 
-        Kafka tells only of logs from which records were deleted, and of those it may tell too late: its file is without others.
+        Kafka's file only has logs with deleted records, and may have an offset that is too low: its entries do not cover other logs.
         """
         return self.start_offsets.get(partition, 0 if self._tells else None) if self._of_all else None
 
     def doubt(self, partition: TopicPartition, log: Log) -> str:
-        """Why a log hardly begins where the file says: beyond its end nobody can have deleted anything. Empty where it may."""
-        told = self.start_offsets.get(partition, 0)
-        if told <= log.end_offset:
+        """Return why the start offset in the file is probably wrong: no record after the log's end can be deleted. Empty if it may be right."""
+        noted = self.start_offsets.get(partition, 0)
+        if noted <= log.end_offset:
             return ""
         return (
-            f"{self._path / START_OFFSETS} has {partition} begin at offset {told}, and its log ends at {log.end_offset}: "
+            f"{self._path / START_OFFSETS} has {partition} begin at offset {noted}, and its log ends at {log.end_offset}: "
             f"by that all its records were deleted"
         )
 
@@ -90,11 +90,11 @@ class OffsetCheckpoints:
 
     def lower(self, partition: TopicPartition, offset: int) -> bool:
         """Tell of nothing from an offset on; whether the files may tell of any of it."""
-        told = self._behind
+        noted = self._behind
         for offsets in (self.recovery_points, self.start_offsets):
             if offsets.get(partition, 0) > offset:
-                offsets[partition], told = offset, True
-        return told
+                offsets[partition], noted = offset, True
+        return noted
 
     def begin_anew(self, partitions: Iterable[TopicPartition]) -> None:
         """Before logs are made: let the files not tell of those that had these names, or they would hide records."""
@@ -107,7 +107,7 @@ class OffsetCheckpoints:
             self._checkpointed = {*self.recovery_points, *self.start_offsets}
 
     def writing(self) -> Callable[[], None]:
-        """What writes down the state as it is now, in any thread; KafkaError(KAFKA_STORAGE_ERROR) where it cannot."""
+        """Return a function that writes the current state, in any thread; it raises KafkaError(KAFKA_STORAGE_ERROR) if that fails."""
         self._turns += 1
         turn, points, starts = self._turns, dict(self.recovery_points), dict(self.start_offsets)
         self._checkpointed |= {*points, *starts}
@@ -130,7 +130,7 @@ class OffsetCheckpoints:
 
 
 def is_text(path: Path, text: str) -> bool:
-    """Whether a file is there and has just that text."""
+    """True if a file exists and has exactly that text."""
     try:
         return read_whole(path) == text.encode()
     except OSError:

@@ -1,4 +1,4 @@
-"""Who may read a data directory: it holds records, and keys that are made of users' passwords."""
+"""The permissions of a data directory: it holds records, and keys that are derived from users' passwords."""
 
 from __future__ import annotations
 

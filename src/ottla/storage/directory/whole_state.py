@@ -1,10 +1,10 @@
-"""Whether the log of a state can be taken up, on which all other partitions depend; what to say and to do where it cannot.
+"""Check that the log of a state, on which all other partitions depend, can be loaded; describe the remedy if it cannot.
 
-    nobody else has it       ──► a backup, or `ottla log repair`
-    others vote              ──► out of the voters, emptied, and in again
-    it is a copy of a broker ──► moved away: the controllers have all of it
+    no other node has it     ──► a backup, or `ottla log repair`
+    others vote              ──► remove the voter, empty it, and add it again
+    it is a copy of a broker ──► move it away: the controllers have all of it
 
-It is read before anything is opened, so that nothing is cut off.
+The check reads the log before it is opened, so that nothing is truncated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ottla.model import TopicPartition
 from ottla.storage.batches.damage import Damage, remedy
 from ottla.storage.files.regular_file import kind_of
 from ottla.storage.segments.log_folder import holds_state
-from ottla.storage.state_log.check import START_OVER, damage_in, fetch_anew, others_vote
+from ottla.storage.state_log.check import START_OVER, damage_in, fetch_again, others_vote
 from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES
 from ottla.storage.state_log.quorum_state import QuorumState, read_quorum_state
 
@@ -32,11 +32,11 @@ LOG = logging.getLogger(__name__)
 def ensure_whole(
     folder: Path, others: Collection[TopicPartition], recovery_point: int, node_id: int, *, is_copy: bool
 ) -> bool:
-    """ConfigError where the log in a folder is damaged, or missing while there are other partitions.
+    """Raise ConfigError if the log in a folder is damaged, or missing while there are other partitions.
 
-    False where it is a copy that is missing, and is to be fetched anew.
+    Return False for a missing copy, which is fetched again.
     """
-    where_voted = fetch_anew(folder) if is_copy else f"where others vote, {START_OVER}"
+    where_voted = fetch_again(folder) if is_copy else f"where others vote, {START_OVER}"
     alone = not is_copy and not os.path.lexists(folder / PROMISES)
     for path in strangers(folder, alone=alone):
         raise ConfigError(
@@ -64,34 +64,34 @@ def ensure_whole(
             f"{folder} is missing or empty, while {rest}: restore it from a backup, or choose another data directory; {where_voted}; "
             "nothing was changed"
         )
-    LOG.warning("%s is missing or empty: the metadata are fetched anew from the controllers", folder)
+    LOG.warning("%s is missing or empty: the metadata are fetched again from the controllers", folder)
     return False
 
 
 def has_promised_nothing(folder: Path) -> bool:
-    """Whether a controller was begun here and has heard of no leader: killed so early that only its broker half had written anything."""
+    """True if a controller was created here and never had a leader: it was killed so early that only its broker had written a file."""
     with suppress(CorruptRecordError, OSError):
         return read_quorum_state(folder) == QuorumState()
     return False
 
 
 def strangers(folder: Path, *, alone: bool) -> list[Path]:
-    """What has the name of a file of such a log and is none. A node that is alone goes on without that snapshot."""
+    """Return the paths with names of such a log's files that are not files. A node without others can ignore a broken snapshot."""
     found = sorted(path for path in folder.glob("*") if STATE_FILE.fullmatch(path.name) and not path.is_file())
     return [path for path in found if not (alone and path.suffix == ".checkpoint")]
 
 
 def way_out(folder: Path, node_id: int, *, is_copy: bool) -> str:
-    """What helps beside a backup."""
+    """Return the remedy other than a backup."""
     if is_copy:
-        return fetch_anew(folder)
+        return fetch_again(folder)
     return START_OVER if others_vote(folder, node_id) else remedy(folder)
 
 
 def ensure_alone(folder: Path, node_id: int, damage: Damage) -> None:
-    """ConfigError where others have these records: a node that has nothing in their place would never hear of it."""
+    """Raise ConfigError if other nodes have these records: a node that replaced them by nothing would never get them."""
     if others_vote(folder, node_id):
         raise ConfigError(
             f"{damage}; other nodes have these records: restore {folder} from a backup; where this node votes, {START_OVER}; where it is "
-            f"a broker alone, {fetch_anew(folder)}"
+            f"a broker alone, {fetch_again(folder)}"
         )

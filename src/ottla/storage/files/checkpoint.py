@@ -12,7 +12,7 @@ from ottla.storage.files.regular_file import read_whole
 
 VERSION = "0"
 MOST = 1 << 62
-"""No log comes so far in a thousand years: an offset from there on is damage, and one who believed it had no room for the next record."""
+"""Offsets from here on are damage: no log reaches them in a thousand years, and a log there has no space for more records."""
 LOG = logging.getLogger(__name__)
 
 
@@ -57,7 +57,7 @@ def write_rows(path: Path, rows: Iterable[Iterable[object]], *, sync: bool = Tru
 
 
 def text_of(rows: Iterable[Iterable[object]]) -> str:
-    """What is in a file of such rows."""
+    """Return the text of a file with these rows."""
     lines = [" ".join(map(str, row)) for row in rows]
     return "\n".join([VERSION, str(len(lines)), *lines, ""])
 

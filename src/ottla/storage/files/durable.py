@@ -12,7 +12,7 @@ from ottla.storage.files.regular_file import open_regular
 
 LOG = logging.getLogger(__name__)
 SYNCFS_TELLS_SINCE = (5, 8)
-"""The Linux from which on `syncfs` tells of bytes that did not reach the disk."""
+"""The first Linux version in which `syncfs` reports bytes that did not reach the disk."""
 
 
 def replace_file(path: Path, text: str, *, sync: bool = True) -> None:
@@ -47,7 +47,7 @@ def sync_path(path: Path) -> None:
 
 
 def can_sync_file_system() -> bool:
-    """Whether this system forces a whole file system to the disk and says if that failed."""
+    """True if the system can force a whole file system to the disk and report failures."""
     if sys.platform != "linux":
         return False
     release = os.uname().release.split("-")[0].split(".")
@@ -68,7 +68,10 @@ def sync_file_system(fd: int) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove what can be removed; the rest is told, and is there for whoever tries again. Nothing where nothing is."""
+    """Remove a directory tree and log what cannot be removed, for another attempt. A tree that does not exist is ignored.
+
+    If `folder` is a link, because an operator moved the directory to another disk, its target and the link are removed.
+    """
     place = Path(os.path.realpath(folder))
     shutil.rmtree(place, ignore_errors=True)
     try:

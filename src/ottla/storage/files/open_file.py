@@ -1,7 +1,7 @@
-"""An open file that closes when nobody needs it any more.
+"""An open file that is closed with its last reference.
 
-A segment may be deleted while slices of it still travel to sockets: they hold this object, and the descriptor
-goes with the last of them.
+A segment may be deleted while slices of it are still being sent: each slice holds this object, and the descriptor is closed with the
+last of them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 class OpenFile:
     """A descriptor for positioned reads and writes; there is no shared position.
 
-    With `create` it is empty, and where that fails there is none: both are one call. Where the system lets nobody write it is open for reading alone, unless it must be written; with `read` it always is.
-    A `folder` is held to open files in it, whatever it is called by then; anything else is a file, or NoFileError.
+    With `create` the file is new or truncated. A file that cannot be opened for writing is opened read-only, unless `write`; with `read`
+    it always is read-only. With `folder` it is a directory, and its files can be opened even after it was renamed. Otherwise anything that
+    is not a regular file raises NoFileError.
     """
 
     __slots__ = ("_fd", "writable")

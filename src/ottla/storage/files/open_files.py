@@ -1,10 +1,10 @@
-"""The segments whose files are open: as many at most as leave descriptors for connections.
+"""The open files of segments, limited so that descriptors are left for connections.
 
     of 1,024 descriptors   128 for everything else | 128 to 512 for segments | up to 768 for clients' connections
 
-A file that was not used for a while is closed when room is needed, and opened again when it is. Any thread may ask.
-Segments may have half of all descriptors while few clients are connected. As connections come, segments give some up;
-their least share is never a connection's, so that no number of connections keeps a log from beginning a segment.
+The files that were used longest ago are closed when descriptors are needed, and reopened at their next use. All threads may call.
+Segments may have half of all descriptors while few clients are connected, and release some as connections are opened.
+Connections never get the segments' smallest share, so that a log can always create a segment.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ UNLIMITED = 65_536
 
 
 class Holder(Protocol):
-    """Something that keeps a file open, and can do without for a while."""
+    """An owner of an open file that can be closed and reopened."""
 
     used: int
-    """What `OpenFiles.opened` was when the file was last used."""
+    """The value of `OpenFiles.opened` when the file was last used."""
 
     def drop_file(self) -> None:
-        """Let go of the file; who is at work with it holds it himself."""
+        """Drop the reference to the file; code that is using it has its own."""
 
 
 class OpenFiles:
-    """Who holds files. The moment of use is told by counting: a clock would cost more than the rest."""
+    """The holders of open files. The time of use is a count of opened files, because reading a clock would cost more than the rest."""
 
     def __init__(self, limit: int | None = None) -> None:
         """`limit` is half of what the process may open unless it is given."""
@@ -64,7 +64,7 @@ class OpenFiles:
 
     @property
     def share(self) -> int:
-        """How many files may be open now, beside the connections that there are."""
+        """The number of files that may be open now, given the number of connections."""
         if not self._is_shared:
             return self.limit
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -123,4 +123,4 @@ def connections_of(descriptors: int) -> int:
 
 
 OPEN_FILES = OpenFiles()
-"""Of this process: descriptors are counted by process."""
+"""The open files of this process: the system limits descriptors per process."""

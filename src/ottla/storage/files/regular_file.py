@@ -1,6 +1,6 @@
-"""Opening a file, and nothing else that may have its name.
+"""Open and read regular files, and report at once that another kind of file has the name.
 
-A pipe waits for somebody at its other end, a device never ends, a folder cannot be read: whoever means a file is told at once.
+Opening a pipe blocks until a peer opens it, a device has no end, a directory cannot be read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KINDS = {
 
 
 def kind_of(path: Path) -> str:
-    """What that is which should be a file."""
+    """Describe what exists at the path of an expected file."""
     try:
         return KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "no file")
     except OSError:
@@ -28,7 +28,7 @@ def kind_of(path: Path) -> str:
 
 
 NOT_OPENED = (errno.EISDIR, errno.ENXIO, errno.ELOOP, errno.ENODEV, errno.EOPNOTSUPP)
-"""What the system says of a folder, a pipe without readers, a socket, a link to itself, and a device that is not there."""
+"""The errors of `os.open` for a directory, a pipe without readers, a socket, a link to itself, and a missing device."""
 
 
 class NoFileError(IsADirectoryError):

@@ -1,4 +1,4 @@
-"""What a client is told when the disk refuses."""
+"""Errors of the disk, as clients receive them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FATAL = {
     errno.EACCES,
     errno.EPERM,
 }
-"""What the system says of a disk that is gone, or refuses for good."""
+"""Errors of a disk that is lost or permanently unusable."""
 
 
 def storage_error(what: str, error: OSError) -> KafkaError:
@@ -28,6 +28,6 @@ def storage_error(what: str, error: OSError) -> KafkaError:
 
 
 def is_fatal(error: BaseException | None) -> bool:
-    """Whether an error says that a disk is lost. One that is full is not: it takes records again when there is room."""
+    """True if an error means that a disk is lost. A full disk is not lost: it accepts records again when there is space."""
     cause = error.__cause__ if isinstance(error, KafkaError) else error
     return isinstance(cause, OSError) and cause.errno in FATAL

@@ -38,7 +38,7 @@ class IndexFile:
         self._synced = 0
         """How many of them are known to outlive the machine; -1 where that is not known."""
         self.retired = False
-        """Whether the file is another's by now: compaction has put a new segment in the old one's place."""
+        """True if the name belongs to another file, because compaction has put a new segment in the old one's place."""
         self._excess = False
         self._told = False
 
@@ -63,7 +63,7 @@ class IndexFile:
     def save(self, columns: list[array[int]], *, sync: bool) -> None:
         """Bring the file up to the entries that `columns` (an array for each word) hold.
 
-        May run beside another thread that appends to the columns, or saves them.
+        Another thread may append to the columns, or save them, at the same time.
         """
         count = min(map(len, columns))
         if not self._excess and count == self.saved and (count == self._synced or not sync) and self.path.exists():
@@ -117,12 +117,12 @@ class IndexFile:
             self.retired = True
 
     def truncate(self, count: int) -> None:
-        """Let the next save cut off what the file has from entry `count` on."""
+        """Make the next save truncate the file at entry `count`."""
         if count < self.saved:
             self.saved, self._excess = count, True
 
-    def begin_anew(self) -> None:
-        """Let the next save cut off whatever the file has."""
+    def clear(self) -> None:
+        """Make the next save truncate the file completely."""
         self.saved, self._excess = 0, True
 
 

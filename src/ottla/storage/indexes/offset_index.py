@@ -53,11 +53,11 @@ class OffsetIndex:
         return self._entry(bisect_right(self._offsets, offset - self._base) - 1)
 
     def up_to(self, limit: int) -> tuple[int, int] | None:
-        """The last entry whose position is not beyond `limit`: a boundary between batches."""
+        """Return the last entry with a position up to `limit`: a boundary between batches."""
         return self._entry(bisect_right(self._positions, limit) - 1)
 
     def at_or_behind(self, position: int) -> tuple[int, int] | None:
-        """The first entry whose position is not before this one: no batch before that reaches its offset."""
+        """Return the first entry at or after a position: no batch before it reaches its offset."""
         return self._entry(bisect_left(self._positions, position))
 
     def _entry(self, number: int) -> tuple[int, int] | None:
@@ -85,11 +85,11 @@ class OffsetIndex:
         return self._file
 
     def clear(self) -> None:
-        """Begin anew, whatever the file holds."""
+        """Remove all entries, whatever the file contains."""
         with SAVING:  # as above
             del self._offsets[:]
             del self._positions[:]
-            self._file.begin_anew()
+            self._file.clear()
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""
@@ -97,5 +97,5 @@ class OffsetIndex:
 
 
 def increases(values: array[int]) -> bool:
-    """Whether each value is larger than the one before."""
+    """True if each value is larger than the one before."""
     return all(map(lt, values, memoryview(values)[1:]))

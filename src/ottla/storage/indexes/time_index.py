@@ -63,7 +63,7 @@ class TimeIndex:
         return self._timestamps[number], self._base + self._offsets[number]
 
     def last(self) -> tuple[int, int]:
-        """Largest timestamp noted and the offset that goes with it."""
+        """Return the largest timestamp and its offset."""
         count = len(self._timestamps)
         return self.entry(count - 1) if count else (NO_TIMESTAMP, self._base)
 
@@ -83,11 +83,11 @@ class TimeIndex:
         return self._file
 
     def clear(self) -> None:
-        """Begin anew, whatever the file holds."""
+        """Remove all entries, whatever the file contains."""
         with SAVING:  # as above
             del self._timestamps[:]
             del self._offsets[:]
-            self._file.begin_anew()
+            self._file.clear()
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""

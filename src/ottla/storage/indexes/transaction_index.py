@@ -1,10 +1,11 @@
-"""Transaction index of a segment: the aborted transactions whose markers lie in it. Kafka's `.txnindex`.
+"""Transaction index of a segment: the aborted transactions with markers in it. Kafka's `.txnindex`.
 
-Rows of 34 bytes, by the offset of the marker, which increases. Most segments have none, and no file then. As with
-the other indexes the file catches up at a flush, a roll or a close; what a crash takes is found in the log again. A
-file that is not to be trusted stays until another takes its place at once: a crash in between finds it once more.
-That there is one is noted beside the log (`aborting_segments`), so that it is missed when it has gone; so it is where the
-segment's `.index` has gone, which each segment has: who took that one took others, too.
+The file has rows of 34 bytes, ordered by the offset of the marker. Most segments have no rows and no file. As with the other indexes, the
+file is written at a flush, a roll or a close; what a crash takes is found in the log again. A file that cannot be trusted stays until
+another one replaces it atomically, so that a crash in between finds it again.
+
+`aborting-segments` next to the log lists the segments with rows, so that a missing file is noticed. A file also counts as missing
+if the segment's `.index`, which each segment has, is missing: both were probably deleted. Then the batches are read instead.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ class TransactionIndex:
     """The rows in memory, read when they are first asked for, and the file behind them."""
 
     __slots__ = (
-        "_anew",
         "_base",
         "_entry_new",
+        "_must_rewrite",
         "_noted",
         "_rows",
         "_saved",
@@ -56,17 +57,17 @@ class TransactionIndex:
         self._rows: bytearray | None = None
         self._saved = 0
         """Bytes of the rows that are in the file."""
-        self._anew = False
-        """Whether the next save puts another file in the place of the one that is there."""
+        self._must_rewrite = False
+        """True if the next save replaces the file."""
         self._unsynced = False
         self._entry_new = False
-        """Whether the folder on the disk may not know of the file."""
+        """True if the file may have no directory entry on the disk."""
         self._noted: bool | None = None
-        """Whether it is noted that the segment has aborted transactions; None where that was not looked up."""
+        """True if the segment is listed in `aborting-segments`; None if that was not read."""
         self.believed = False
-        """Whether the rows are what the log says, rather than what the file says."""
+        """True if the rows are those of the log, and not only those of the file."""
         self.retired = False
-        """Whether the file is another's by now, as in `IndexFile`."""
+        """True if the name belongs to another file, as in `IndexFile`."""
 
     def __iter__(self) -> Iterator[AbortedTransaction]:
         """All of them; CorruptRecordError where the file is damaged."""
@@ -85,11 +86,11 @@ class TransactionIndex:
 
     @property
     def loaded(self) -> bool:
-        """Whether the rows are in memory."""
+        """True if the rows are in memory."""
         return self._rows is not None
 
     def append(self, transaction: AbortedTransaction) -> None:
-        """Note a transaction whose marker follows those of all others here."""
+        """Add a transaction with a marker after those of all others here."""
         self.rows.extend(ROW.pack(VERSION, *transaction))
 
     def insert(self, transaction: AbortedTransaction) -> None:
@@ -99,10 +100,10 @@ class TransactionIndex:
             number = bisect_right(known, transaction.last_offset, key=lambda each: each.last_offset)
             with SAVING:
                 self.rows[number * ROW.size : number * ROW.size] = ROW.pack(VERSION, *transaction)
-                self._saved, self._anew = 0, True
+                self._saved, self._must_rewrite = 0, True
 
     def overlapping(self, offset: int, upper: int) -> tuple[list[AbortedTransaction], bool]:
-        """Those with records from `offset` on and below `upper`, and whether later segments need not be asked."""
+        """Return those with records from `offset` on and below `upper`, and True if later segments need not be searched."""
         rows = self.rows
         found: list[AbortedTransaction] = []
         if not rows:
@@ -116,17 +117,17 @@ class TransactionIndex:
         return found, False
 
     def clear(self) -> None:
-        """Begin anew, whatever the file holds."""
+        """Remove all rows, whatever the file contains."""
         self.replace(())
 
     def replace(self, transactions: Iterable[AbortedTransaction]) -> None:
         """Take these, which the log says, for all that there are; the file has them with the next save."""
         rows = bytearray().join(ROW.pack(VERSION, *transaction) for transaction in transactions)
         with SAVING:
-            self._rows, self._saved, self._anew, self.believed = rows, 0, True, True
+            self._rows, self._saved, self._must_rewrite, self.believed = rows, 0, True, True
 
     def confirm(self, transactions: list[AbortedTransaction]) -> None:
-        """What the log says: the file is left alone where it says the same; a note of what there is not is taken back."""
+        """Take these transactions, read from the log, as the rows. An equal file is left unchanged; a wrong entry in `aborting-segments` is removed."""
         rows = bytearray().join(ROW.pack(VERSION, *transaction) for transaction in transactions)
         if rows != self._rows or (self._noted and not rows):
             self.replace(transactions)
@@ -137,11 +138,14 @@ class TransactionIndex:
         try:
             self.rows  # noqa: B018 - read now, as that says whether it is believed
         except CorruptRecordError:
-            pass  # It is made anew by whoever asks.
+            pass  # the next reader rebuilds it
         self.believed = False
 
     def miss(self) -> None:
-        """Before the offset index is made anew: where it had gone, note that this one may have gone too; the batches are asked, in a later run as well."""
+        """Before the offset index is rebuilt: if its file is missing, list the segment as one with aborted transactions.
+
+        This file may be missing as well, so the batches are read, in a later run too.
+        """
         if self._has_offset_index or self.path.exists():
             return
         self.doubt()
@@ -156,7 +160,7 @@ class TransactionIndex:
         with SAVING:
             if count < len(self):
                 del self.rows[count * ROW.size :]
-                self._saved, self._anew = 0, True
+                self._saved, self._must_rewrite = 0, True
 
     @property
     def end(self) -> int:
@@ -164,7 +168,7 @@ class TransactionIndex:
         return self._last(len(self) - 1) if self.rows else -1
 
     def truncate(self, offset: int) -> None:
-        """Drop the transactions whose markers lie at `offset` or behind; CorruptRecordError where the file is damaged."""
+        """Drop the transactions with markers at `offset` or later; CorruptRecordError if the file is damaged."""
         self.drop_from(bisect_left(range(len(self)), offset, key=self._last))
 
     def retire(self) -> None:
@@ -173,7 +177,7 @@ class TransactionIndex:
             self.retired = True
 
     def save(self, *, sync: bool = False) -> None:
-        """Bring the file up to date; may run beside `append`."""
+        """Bring the file up to date. Another thread may call `append` at the same time."""
         if self._rows is None:
             return
         with SAVING:
@@ -181,11 +185,11 @@ class TransactionIndex:
                 return
             end = len(self._rows)
             # Before the file is there: after a crash in between the batches are asked once more.
-            if self._noted is not bool(end) and (end or (self._anew and self.believed)):
+            if self._noted is not bool(end) and (end or (self._must_rewrite and self.believed)):
                 note_aborting(self.path.parent, self._base, aborts=bool(end), sync=sync)
                 self._noted = bool(end)
-            if self._anew:
-                self._write_anew(end)
+            if self._must_rewrite:
+                self._rewrite_file(end)
             elif end > self._saved:
                 self._write(end)
             if sync and self._unsynced:
@@ -201,7 +205,7 @@ class TransactionIndex:
             os.close(fd)
         self._saved, self._unsynced = end, True
 
-    def _write_anew(self, end: int) -> None:
+    def _rewrite_file(self, end: int) -> None:
         """A crash leaves the old file or the new."""
         assert self._rows is not None
         if end:
@@ -216,7 +220,7 @@ class TransactionIndex:
             self._entry_new = True
         else:
             self.path.unlink(missing_ok=True)
-        self._saved, self._anew, self._unsynced = end, False, bool(end)
+        self._saved, self._must_rewrite, self._unsynced = end, False, bool(end)
 
     def _sync(self) -> None:
         fd = open_regular(self.path, os.O_RDONLY)
@@ -277,7 +281,7 @@ def read_noted(directory: Path) -> tuple[set[int], bool]:
 
 
 def note_aborting(directory: Path, base_offset: int, *, aborts: bool, sync: bool) -> None:
-    """Note whether a segment has any; those whose segments are gone are left out from now on."""
+    """Add a segment to the list or remove it; segments that no longer exist are removed."""
     noted, whole = read_noted(directory)
     if whole and (base_offset in noted) == aborts:
         return

@@ -48,7 +48,7 @@ TWIN = (
     "away if its partitions are not needed"
 )
 LOST = "{} was on the disk up to offset {} and ends at {}: records are lost"
-HIDDEN = "{} is to begin at offset {} and ends at {}: all its records are hidden. If nobody deleted them, move this file away while no broker runs"
+HIDDEN = "{} is to begin at offset {} and ends at {}: all its records are hidden. If they were not deleted, move this file away while no broker runs"
 HEADER_BLOCK = 4096
 """Bytes that the quick check reads for each header; the records of large batches are skipped."""
 FLOCK = "hhxxxxqqi4x"
@@ -56,17 +56,15 @@ FLOCK = "hhxxxxqqi4x"
 
 
 class Inspection(Struct):
-    """What there is to check."""
-
     path: Path
     folders: list[Path]
     whole: bool
-    """Whether this is a data directory rather than a single partition's folder."""
+    """True for a data directory, False for a single partition's folder."""
     live: bool
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
-    """What the cluster's metadata say of topics, as far as somebody has read it."""
+    """The topic ids of the cluster's metadata, if they were read."""
     twin: Path | None = None
-    """Another directory that goes by the same id."""
+    """Another directory with the same id."""
 
     @property
     def size_bytes(self) -> int:
@@ -103,11 +101,11 @@ class Inspection(Struct):
 
     @property
     def was_closed(self) -> bool:
-        """Whether the broker that had it last ended in order, so that nothing may be torn."""
+        """True after a clean shutdown, so that nothing can be torn."""
         return not self.live and (not self.whole or (self.path / CLEAN_SHUTDOWN).exists())
 
     def quick(self) -> Iterator[Fault]:
-        """What headers and small files show, without reading records."""
+        """Yield the faults that headers and small files show, without reading records."""
         for folder in self.folders:
             try:
                 yield from quick_faults(folder, settled=self.was_closed)
@@ -138,8 +136,8 @@ class Inspection(Struct):
         if self.twin is not None:
             check.faults.append(Fault(self.path / META, f"has the directory.id of {self.twin}, {TWIN}"))
         if not own_faults and not self.live:
-            check.faults += told_beyond(self.path / RECOVERY_POINTS, ends, LOST)
-            check.faults += told_beyond(self.path / START_OFFSETS, ends, HIDDEN)
+            check.faults += logs_ending_before(self.path / RECOVERY_POINTS, ends, LOST)
+            check.faults += logs_ending_before(self.path / START_OFFSETS, ends, HIDDEN)
             self._note_gone(check)
         return check
 
@@ -152,11 +150,11 @@ class Inspection(Struct):
             if self.was_closed:
                 check.faults.append(Fault(folder, f"is gone, though there was a log in it up to offset {offset}"))
             else:
-                check.notes.append(Note(folder, "is gone, unless its topic was being deleted; a start tells"))
+                check.notes.append(Note(folder, "is missing, unless its topic was being deleted; a start reports it"))
 
 
 def if_readable(read: Callable[[], T], otherwise: T) -> T:
-    """What is read, where the system lets us; who looks at the file itself tells of it."""
+    """Return the result of `read`, or `otherwise` after an OSError, which the check of the file itself reports."""
     try:
         return read()
     except OSError:
@@ -170,7 +168,7 @@ def unreadable(path: Path, error: OSError) -> Fault:
 
 
 def flushed_in(directory: Path) -> Callable[[str], int]:
-    """Tells up to which offset the log in a folder of a data directory was forced to the disk: all, after a clean shutdown."""
+    """Return a function for the offset up to which the log in a folder was forced to the disk: all after a clean shutdown."""
     if not (directory / META).exists() or (directory / CLEAN_SHUTDOWN).exists():
         return lambda name: INT64_MAX
     points = if_readable(lambda: read_offsets(directory / RECOVERY_POINTS), NONE)
@@ -178,7 +176,7 @@ def flushed_in(directory: Path) -> Callable[[str], int]:
 
 
 def compacted_in(directory: Path) -> Callable[[str], bool | None]:
-    """Tells whether the log in a folder of a data directory was ever compacted; nobody knows that of a folder by itself."""
+    """Return a function that tests if the log in a folder was ever compacted; None if unknown, as for a folder without its directory."""
     if not (directory / META).exists():
         return lambda name: None
     names = set(map(str, if_readable(lambda: read_offsets(directory / CLEANER_OFFSETS), NONE)))
@@ -186,7 +184,7 @@ def compacted_in(directory: Path) -> Callable[[str], bool | None]:
 
 
 def began_in(directory: Path) -> Callable[[str], int | None]:
-    """Tells where the log in a folder of a data directory is sure to have begun once; None where nobody knows."""
+    """Return a function for the offset at which the log in a folder certainly started once; None if unknown."""
     if not (directory / META).exists():
         return lambda name: None
     checkpoints = if_readable(lambda: OffsetCheckpoints(directory), None)
@@ -198,8 +196,8 @@ def began_in(directory: Path) -> Callable[[str], int | None]:
     return began
 
 
-def told_beyond(path: Path, ends: dict[str, int], reason: str) -> Iterator[Fault]:
-    """Logs of which a checkpoint tells an offset beyond their end, and what that means."""
+def logs_ending_before(path: Path, ends: dict[str, int], reason: str) -> Iterator[Fault]:
+    """Yield a fault for each log that ends before its offset in a checkpoint, with the consequence."""
     for partition, offset in if_readable(partial(read_offsets, path), NONE).items():
         end = ends.get(str(partition))
         if end is not None and end < offset:
@@ -207,7 +205,7 @@ def told_beyond(path: Path, ends: dict[str, int], reason: str) -> Iterator[Fault
 
 
 def find(path: Path) -> Inspection:
-    """What is at `path`; ConfigError where it holds no logs, OSError where it cannot be read."""
+    """Return the partitions at `path`; ConfigError if it has no logs, OSError if it cannot be read."""
     names = sorted(os.listdir(path))
     if any(LOG_NAME.fullmatch(name) for name in names):
         return Inspection(path, [path], False, is_live(path.absolute().parent))
@@ -220,21 +218,21 @@ def find(path: Path) -> Inspection:
 
 
 def twins_in(paths: Sequence[Path]) -> dict[Path, Path]:
-    """Those of several data directories that go by the id of one that comes before, and which that is."""
+    """Return the directories with the same id as an earlier one, and that one."""
     first: dict[str, Path] = {}
     found = {}
     for path in paths:
         try:
             id_ = MetaProperties.parse(path / META).directory_id
         except (OSError, ConfigError):
-            continue  # which is told
+            continue  # reported as a fault
         if id_ and not first.setdefault(id_, path).samefile(path):
             found[path] = first[id_]
     return found
 
 
 def is_live(directory: Path) -> bool:
-    """Whether a broker has the directory, as far as the system tells; asked without taking the lock."""
+    """True if a broker has the directory open, as far as the system shows; the lock is not taken."""
     try:
         fd = open_regular(directory / LOCK_NAME, os.O_RDONLY)
     except OSError:
@@ -249,10 +247,10 @@ def is_live(directory: Path) -> bool:
 
 
 def quick_faults(folder: Path, *, settled: bool) -> Iterator[Fault]:
-    """Of a partition: how each segment begins, every header of the last, whether one is known to be gone or cut, and whether the
-    files beside them can be read.
+    """Yield the faults of a partition that show without reading all: the start of each segment, all headers of the last one, missing or truncated
+    segments, and unreadable small files.
 
-    Unless it is `settled` what ends the last segment may be torn: it is being written, or a start will cut it off.
+    Unless the partition is `settled`, the end of the last segment may be torn: it is being written, or a start will truncate it.
     """
     yield from faults_of_kind(folder)
     yield from snapshot_faults(folder)

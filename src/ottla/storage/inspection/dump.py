@@ -20,7 +20,7 @@ from ottla.storage.inspection.state_files import reader_of
 
 Entry = dict[str, Any]
 Render = Callable[[bytes | None, bytes | None], Entry]
-"""What is shown of a record's key and value."""
+"""Returns the displayed form of a record's key and value."""
 LOGS = (".log", ".checkpoint")
 """The second are snapshots of the cluster's metadata, which have the same format."""
 ALL = (*LOGS, ".index", ".timeindex")

@@ -1,4 +1,4 @@
-"""What an inspection found."""
+"""The results of an inspection."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from msgspec.structs import asdict
 
 
 class Fault(Struct, frozen=True):
-    """Something in a file that is not as it was written."""
+    """A damaged or inconsistent place in a file."""
 
     file: Path
     reason: str
     position: int | None = None
-    """Where in the file it begins."""
+    """The position in the file where it starts."""
     offset: int | None = None
-    """Of the first record that is concerned."""
+    """The offset of the first affected record."""
     bytes: int | None = None
     """How many bytes of the file are concerned."""
 
@@ -35,7 +35,7 @@ class Fault(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """Something worth telling that is no damage."""
+    """A notable fact that is no damage."""
 
     file: Path
     text: str

@@ -1,4 +1,4 @@
-"""Whether the entries of a segment's indexes lead to its batches."""
+"""Check that the entries of a segment's indexes lead to its batches."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ottla.storage.inspection.fault import Fault
 
 OFFSET_ENTRY = Struct(">ii")
 TIME_ENTRY = Struct(">qi")
-REMEDY = "a broker makes the index anew when it meets the entry"
+REMEDY = "a broker rebuilds the index when it reads the entry"
 
 
 class Layout:
-    """Where the batches of a segment are, noted as a walk passes them."""
+    """The positions of a segment's batches, recorded during a walk."""
 
     def __init__(self, *, full: bool) -> None:
         self.full = full
-        """Whether another segment follows."""
+        """True if another segment follows."""
         self.positions = array("q")
         self.bases = array("q")
         self.lasts = array("q")
         self.times = array("q")
         self._latest = array("q")
-        """The largest timestamp up to each, as far as somebody asked."""
+        """The largest timestamp up to each batch, computed as needed."""
         self.end = 0
-        """Where the walk ended."""
+        """The position at which the walk ended."""
         self.gaps: list[range] = []
         """Positions that are part of no whole batch: entries that lead there led to the batch that was."""
 
@@ -42,37 +42,37 @@ class Layout:
         self.times.append(max_timestamp)
 
     def damaged(self, position: int) -> bool:
-        """Whether the position lies where a batch is damaged."""
+        """True if the position is in a damaged batch."""
         return any(position in gap for gap in self.gaps)
 
     def lost(self, offset: int) -> bool:
-        """Whether the offset may have been in a batch that is damaged."""
+        """True if the offset may have been in a damaged batch."""
         return any(self._next_base(gap.start, before=True) <= offset < self._next_base(gap.start) for gap in self.gaps)
 
     def _next_base(self, position: int, *, before: bool = False) -> int:
-        """Where the offsets between the batches around a position begin and end."""
+        """Return the start or end of the offsets between the batches around a position."""
         number = bisect_left(self.positions, position)
         if before:
             return self.lasts[number - 1] + 1 if number else -1
         return self.bases[number] if number < len(self.bases) else INT64_MAX
 
     def at(self, position: int) -> int | None:
-        """Which batch begins at a position; None where a batch is under way."""
+        """Return the number of the batch that starts at a position; None if none does."""
         number = bisect_left(self.positions, position)
         return number if number < len(self.positions) and self.positions[number] == position else None
 
     def holding(self, offset: int) -> int | None:
-        """Which batch holds the offset."""
+        """Return the number of the batch that contains the offset."""
         number = bisect_left(self.lasts, offset)
         return number if number < len(self.lasts) and self.bases[number] <= offset else None
 
     def ends_behind(self, number: int, offset: int) -> bool:
-        """Whether the offset is the last of a batch behind that one: Kafka notes the end of all that came at once."""
+        """True if the offset is the last of a later batch: Kafka indexes the end of all batches that were appended together."""
         found = self.holding(offset)
         return found is not None and found > number and self.lasts[found] == offset
 
     def reached_before(self, number: int) -> bool:
-        """Whether a batch before that one has its timestamp or a later one."""
+        """True if an earlier batch has its timestamp or a later one."""
         for each in range(len(self._latest), number + 1):
             self._latest.append(max(self.times[each], self._latest[-1] if self._latest else NO_TIMESTAMP))
         return number > 0 and self._latest[number - 1] >= self.times[number]

@@ -29,22 +29,22 @@ from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, misplaced
 from ottla.storage.state_log.snapshot import state_in
 
 Progress = Callable[[int], None]
-"""Is told how many bytes more have been read."""
+"""Receives the number of bytes that were read since the last call."""
 SNAPSHOT_REMEDY = "the one before it is read in its place, if there is one, and more of the log"
 INDEX_CHECKS = {".index": check_offset_index, ".timeindex": check_time_index}
 
 
 @dataclass
 class PartitionCheck:
-    """What is in a partition and what is wrong with it."""
+    """The content of a partition, and its faults."""
 
     folder: Path
     live: bool
-    """Whether a broker may be writing to it."""
+    """True if a broker may be writing to it."""
     deep: bool = False
-    """Whether the records inside the batches are read, too."""
+    """True if the records inside the batches are read as well."""
     flushed: int = INT64_MAX
-    """Below this offset everything was forced to the disk, so that the files beside the log lack nothing of it."""
+    """Everything below this offset was forced to the disk, so that the files next to the log are complete up to it."""
     segments: int = 0
     batches: int = 0
     records: int = 0
@@ -54,14 +54,14 @@ class PartitionCheck:
     faults: list[Fault] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     thinned: bool = False
-    """Whether offsets are missing within a segment, which compaction and repairs leave and nothing else."""
+    """True if offsets are missing within a segment, which only compaction and repairs cause."""
     _before: int = 0
-    """Where the log ended before the last batch."""
+    """The end offset of the log before the last batch."""
     _last: Batch | None = None
     _producers: Producers = field(default_factory=Producers)
     _replay: Replay = field(init=False)
     _led: tuple[Path, Batch] | None = None
-    """The last batch whose leader epoch may be right, and its file."""
+    """The last batch with a plausible leader epoch, and its file."""
     _epoch_before: int = -1
     """That of the one before."""
 
@@ -99,12 +99,12 @@ class PartitionCheck:
         for suffix, check in INDEX_CHECKS.items():
             index = path.with_suffix(suffix)
             if os.path.lexists(index) and not index.is_file():
-                continue  # which is told
+                continue  # reported as a fault
             try:
                 self.faults += check(index, base_offset, layout, growing=growing)
             except FileNotFoundError:
                 if not growing and layout.end:
-                    self.notes.append(Note(index, "is missing; a broker makes it anew when it needs it"))
+                    self.notes.append(Note(index, "is missing; a broker rebuilds it when it needs it"))
 
     def _batches(self, path: Path, base_offset: int, growing: bool, last: bool, progress: Progress) -> Layout:
         layout, file = Layout(full=not last), OpenFile(path, read=True)
@@ -143,10 +143,10 @@ class PartitionCheck:
         return self._last is not None and not layout.gaps and header.base_offset > self.end_offset
 
     def note_missing(self, *, compacted: bool | None) -> None:
-        """Tell of offsets that are in no segment, where the log was not `compacted`; None where nobody knows that.
+        """Report offsets that are in no segment, if the log was not `compacted`; None if that is unknown.
 
-        A fault where nothing explains it, else a note: what was compacted once, or is being changed, may have such gaps. Where it is known
-        what followed a segment it is a fault.
+        It is a fault if nothing explains it, otherwise a note: a log that was compacted, or is being changed, may have such gaps. If
+        `segment-succession` shows that a segment is missing, it is a fault in any case.
         """
         self.faults += hole_faults(self.folder)
         for missing in () if compacted else missing_offsets(self.folder, read_lost(self.folder)):
@@ -166,7 +166,7 @@ class PartitionCheck:
         try:
             found = read_topic_id(self.folder)
         except (OSError, ValueError):
-            return  # which is told
+            return  # reported as a fault
         if topic_id is not None and found not in (None, topic_id):
             reason = f"the folder is of topic id {text_of(found)}, the cluster's metadata say {text_of(topic_id)}"
             self.faults.append(Fault(self.folder / METADATA_FILE, reason))
@@ -205,7 +205,7 @@ class PartitionCheck:
 
     def _wrong_epoch(self, path: Path, batch: Batch, other: int) -> None:
         header = batch.header
-        reason = f"the batch has leader epoch {header.leader_epoch}, the one beside it {other}; readers are refused it, and go on at offset {header.next_offset}"
+        reason = f"the batch has leader epoch {header.leader_epoch}, its neighbour {other}; readers get an error there and continue at offset {header.next_offset}"
         self.faults.append(Fault(path, reason, batch.position, header.base_offset, header.size_bytes))
 
     def _gap(self, path: Path, gap: Gap, growing: bool, last: bool, end: int) -> None:
@@ -252,7 +252,7 @@ class PartitionCheck:
         try:
             self.faults += self._replay.missing_in(path, base_offset)
         except (OSError, ValueError):
-            pass  # It went meanwhile, or is told to be damaged.
+            pass  # it was deleted meanwhile, or is reported as damaged
 
 
 def segment_names(folder: Path) -> list[str]:
@@ -290,7 +290,7 @@ def whole(file: OpenFile, *, growing: bool) -> Iterator[Batch | Gap]:
 
 
 def snapshot_faults(folder: Path) -> Iterator[Fault]:
-    """Those that are not whole; one that is being written, under another name, is left alone."""
+    """Yield the snapshots that are not whole; one that is being written has another name and is skipped."""
     for path in sorted(folder.glob("*.checkpoint")):
         try:
             state_in(read_whole(path), path.name)

@@ -1,9 +1,9 @@
-"""What the batches of a partition make of its producers and leader epochs, and whether the files beside them say the same.
+"""Derive producers and leader epochs from the batches of a partition, and compare them with the files next to the log.
 
     begin(segment) ──► add(batch) … ──► snapshots, aborted transactions, epochs
 
-A file catches up at a flush: what it lacks above the recovery point the next start finds in the batches. Behind damage, and where
-compaction took batches away, the rest cannot tell everything: then only what contradicts a batch that is there is a fault.
+A file is written at a flush: a start finds in the batches what the file lacks above the recovery point. After damage, and where
+compaction removed batches, the rest is incomplete: then only what contradicts an existing batch is a fault.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ Row = dict[str, Any]
 
 
 class Replay:
-    """Told of every batch of a partition, in order."""
+    """The replay of a partition. All batches are added in order."""
 
     def __init__(self, folder: Path, flushed: int) -> None:
-        """Below the offset `flushed` the files beside the log have everything."""
+        """The files next to the log are complete below the offset `flushed`."""
         self.aborted: dict[int, list[AbortedTransaction]] = {}
         """By the segment in which they ended."""
         self.faults: list[Fault] = []
-        """Those of snapshots."""
+        """The faults of snapshots."""
         self._folder = folder
         self._flushed = flushed
         self._state = ProducerState()
         self._sure = True
-        """Whether every batch was seen so far."""
+        """True if all batches were readable so far."""
         self._next_offset = -1
         self._base = 0
         self._led: list[Led] = []
@@ -61,7 +61,7 @@ class Replay:
             self._sure = base_offset == 0 or self._restore(base_offset)
 
     def lose(self) -> None:
-        """Something could not be read."""
+        """Record that a batch could not be read."""
         self._sure = False
 
     def add(self, batch: Batch) -> None:
@@ -84,9 +84,9 @@ class Replay:
 
     def missing_in(self, path: Path, base_offset: int) -> Iterator[Fault]:
         """Aborted transactions that a `.txnindex` does not tell, or not as they were; there may be no such file."""
-        told = {(row["producerId"], row["lastOffset"]): row for row in read_aborted(path)} if path.exists() else {}
+        listed = {(row["producerId"], row["lastOffset"]): row for row in read_aborted(path)} if path.exists() else {}
         for each in self.aborted.get(base_offset, ()):
-            row = told.get((each.producer_id, each.last_offset))
+            row = listed.get((each.producer_id, each.last_offset))
             if row is None and each.last_offset < self._flushed:
                 reason = f"the transaction of producer {each.producer_id} that was aborted at offset {each.last_offset} is missing"
                 yield Fault(path, f"{reason}; {ABORTED_REMEDY}", offset=each.first_offset)
@@ -95,21 +95,21 @@ class Replay:
                 said = (row["firstOffset"], row["lastStableOffset"])
                 if mine != said:
                     reason = f"first and last stable offset of the aborted transaction are {mine[0]} and {mine[1]}, not {said[0]} and {said[1]}"
-                    place = list(told).index((each.producer_id, each.last_offset)) * ABORTED.size
+                    place = list(listed).index((each.producer_id, each.last_offset)) * ABORTED.size
                     yield Fault(path, f"{reason}; {ABORTED_REMEDY}", place, each.first_offset, ABORTED.size)
 
     def epoch_faults(self, path: Path, rows: list[Row]) -> Iterator[Fault]:
-        """What of a `leader-epoch-checkpoint` is not what the batches say."""
-        told = [(row["epoch"], row["startOffset"]) for row in rows]
-        for (epoch, start), (later, following) in pairwise(told):
+        """Yield the entries of a `leader-epoch-checkpoint` that differ from the batches."""
+        listed = [(row["epoch"], row["startOffset"]) for row in rows]
+        for (epoch, start), (later, following) in pairwise(listed):
             if not (epoch < later and start < following):
                 yield Fault(
                     path,
-                    f"epoch {later} from offset {following} on stands behind epoch {epoch} from {start} on; {EPOCHS_REMEDY}",
+                    f"epoch {later} from offset {following} on follows epoch {epoch} from {start} on; {EPOCHS_REMEDY}",
                 )
                 return
         for led in steady(self._led):
-            fault = misled(led, told, self._flushed)
+            fault = misled(led, listed, self._flushed)
             if fault:
                 yield Fault(path, f"{fault}; {EPOCHS_REMEDY}", offset=led.first_offset)
                 return
@@ -128,23 +128,23 @@ class Replay:
             try:
                 rows = read_snapshot(path)
             except (OSError, ValueError):
-                continue  # It is told elsewhere.
+                continue  # reported elsewhere
             self.faults += self._snapshot_faults(path, rows)
 
     def _snapshot_faults(self, path: Path, rows: list[Row]) -> Iterator[Fault]:
-        told = {row["producerId"]: row for row in rows}
-        for id_, row in told.items():
+        listed = {row["producerId"]: row for row in rows}
+        for id_, row in listed.items():
             entry = self._state.entries.get(id_)
             fault = "" if entry is None else contradiction(entry, row, sure=self._sure)
             if fault:
                 yield Fault(path, f"producer {id_} {fault}; {SNAPSHOT_REMEDY}", offset=row["lastOffset"])
         for began, id_ in self._state.open.items() if self._sure else ():
-            if id_ not in told:
+            if id_ not in listed:
                 yield Fault(path, f"the open transaction of producer {id_} is missing; {SNAPSHOT_REMEDY}", offset=began)
 
 
 def contradiction(entry: ProducerEntry, row: Row, *, sure: bool) -> str:
-    """What a snapshot says of a producer that its batches do not; empty where they agree."""
+    """Return what a snapshot claims about a producer in contradiction to its batches; empty if they agree."""
     epoch, sequence, offset = row["producerEpoch"], row["lastSequence"], row["lastOffset"]
     behind = entry.last_offset > offset or entry.epoch > epoch
     if behind or (sure and (entry.epoch, entry.last_sequence, entry.last_offset) != (epoch, sequence, offset)):
@@ -156,26 +156,26 @@ def contradiction(entry: ProducerEntry, row: Row, *, sure: bool) -> str:
     return ""
 
 
-def misled(led: Led, told: list[tuple[int, int]], flushed: int) -> str:
-    """What a list of leader epochs says of some batches that is not what they say; empty where it is."""
+def misled(led: Led, listed: list[tuple[int, int]], flushed: int) -> str:
+    """Return what a list of leader epochs claims about some batches in contradiction to them; empty if they agree."""
     if led.epoch <= 0:
         return ""  # Machines once wrote 0, whatever the partition's was.
     over = [
         epoch
-        for number, (epoch, start) in enumerate(told)
-        if start <= led.last_offset and not is_over(told, number, led)
+        for number, (epoch, start) in enumerate(listed)
+        if start <= led.last_offset and not is_over(listed, number, led)
     ]
-    if over == [led.epoch] and any(start <= led.first_offset for epoch, start in told if epoch == led.epoch):
+    if over == [led.epoch] and any(start <= led.first_offset for epoch, start in listed if epoch == led.epoch):
         return ""
-    if led.epoch > max((epoch for epoch, _ in told), default=-1) and led.first_offset >= flushed:
+    if led.epoch > max((epoch for epoch, _ in listed), default=-1) and led.first_offset >= flushed:
         return ""
     said = f"epoch {over[0]}" if len(over) == 1 else f"epochs {', '.join(map(str, over))}" if over else "no epoch"
     return f"the batches of offsets {led.first_offset} to {led.last_offset} are of leader epoch {led.epoch}, the file says {said}"
 
 
-def is_over(told: list[tuple[int, int]], number: int, led: Led) -> bool:
-    """Whether an epoch of the list ends before some batches."""
-    return number + 1 < len(told) and told[number + 1][1] <= led.first_offset
+def is_over(listed: list[tuple[int, int]], number: int, led: Led) -> bool:
+    """True if an epoch of the list ends before some batches."""
+    return number + 1 < len(listed) and listed[number + 1][1] <= led.first_offset
 
 
 def marker_of(batch: Batch) -> EndMarker | None:

@@ -1,4 +1,4 @@
-"""The small files beside a log: producer snapshots, aborted transactions, checkpoints, identities."""
+"""The small files next to a log: producer snapshots, aborted transactions, checkpoints, identities."""
 
 from __future__ import annotations
 
@@ -114,26 +114,26 @@ READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
 }
 """By name or suffix."""
 
-ABORTED_REMEDY = "a broker makes the file anew when somebody reads committed records there"
+ABORTED_REMEDY = "a broker rebuilds the file when a read_committed consumer reads there"
 EPOCHS_REMEDY = "a broker takes the epochs from the batches at its next start"
 REMEDIES = {
     ".snapshot": "a broker finds the producers in the log at its next start",
     ".txnindex": ABORTED_REMEDY,
     ABORTING: "a broker asks every segment for its aborted transactions",
     "leader-epoch-checkpoint": EPOCHS_REMEDY,
-    "partition.metadata": "`ottla log repair` on the data directory writes it anew",
+    "partition.metadata": "`ottla log repair` on the data directory rewrites it",
 }
-"""What becomes of a file that cannot be believed."""
+"""The consequence of a damaged file, by its kind."""
 
 
 def with_remedy(path: Path, fault: str) -> str:
-    """What is wrong with a file, and what becomes of it."""
+    """Return the fault of a file, with its consequence."""
     remedy = REMEDIES.get(path.name) or REMEDIES.get(path.suffix)
     return f"{fault}; {remedy}" if remedy else fault
 
 
 def reader_of(path: Path) -> Callable[[Path], list[dict[str, Any]]] | None:
-    """Who reads such a file."""
+    """Return the function that reads such a file."""
     return READERS.get(path.name) or READERS.get(path.suffix)
 
 
@@ -143,5 +143,5 @@ def state_files(folder: Path) -> Iterator[Path]:
 
 
 def named_files(folder: Path) -> Iterator[Path]:
-    """What has the name of such a file, in order; who reads is told where it is none."""
+    """Yield the paths with the name of such a file, in order; reading one reports if it is not a file."""
     yield from sorted(filter(reader_of, folder.iterdir()))

@@ -1,6 +1,6 @@
-"""Whether what stands beside a log agrees with its batches: aborted transactions, and leader epochs along the log.
+"""Compare aborted transactions and leader epochs next to a log with its batches.
 
-Judges only by what is there: compaction and retention may have taken batches that an entry speaks of.
+Only existing batches count: compaction and retention may have removed the batches of an entry.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Seen(NamedTuple):
     producer_id: int
     is_control: bool
     aborts: bool | None
-    """Whether it is the marker of an abort; None where that cannot be told any more."""
+    """True for the marker of an abort; None if that is no longer known."""
 
 
 class Producers:
-    """The batches of a partition in the order of their offsets, by who wrote them."""
+    """The batches of a partition by their producers, in the order of their offsets."""
 
     def __init__(self) -> None:
         self._bases: list[int] = []
@@ -60,7 +60,7 @@ class Producers:
 
 
 def aborts(batch: Batch) -> bool | None:
-    """Whether it is the marker of an abort; None where compaction has emptied it."""
+    """True for the marker of an abort; None if compaction has emptied it."""
     if not batch.header.is_control:
         return False
     try:

@@ -1,20 +1,21 @@
-"""How much of a log is on the disk, and forcing the rest there.
+"""The part of a log that is on the disk, and forcing the rest to it.
 
-    appended ──► the system has it ──────────► forced ──► below the recovery point
-                  └ outlives the broker          └ outlives the machine
+    appended ──► written to the system ──────► forced ──► below the recovery point
+                  └ survives the broker          └ survives the machine
 
-An append writes and forces nothing. A process that is killed loses none of it; a machine that goes down may lose whatever lies at or
-above the recovery point, and so a start after a crash believes nothing there without its CRC. Only a flush moves that point, to the
-log's end as it was when the flush began: an append tells the end last, so all below it was written by then, and what is
-appended meanwhile waits for the next flush.
+An append writes and forces nothing. A killed process loses nothing; a machine that fails may lose everything at or above the recovery
+point, so that a start after a crash trusts nothing there without its CRC. Only a flush moves that point, to the log's end at the start
+of the flush: an append moves the end last, so that everything below it was written by then, and what is appended during the flush waits
+for the next one.
 
-The order is what a crash in between needs. Segments go oldest first, so that there is never a hole with something whole behind it.
-In each the batches go before the indexes, which so never lead to what is not there. Then a note of which segment follows which, and the leader epochs, then the folder's own
-entries, where files are new. Where one of these fails the point stays, and all that was not forced is tried again: batches whose file could
-not be forced are written again first, since the system may have dropped them (`Segment.unforced_batches`).
+A crash may happen between any two steps, so their order matters. Segments are forced from the oldest, so that no whole segment follows a
+hole. In each the batches are forced before the indexes, so that no index leads to a missing batch. Then the succession of segments, the
+leader epochs and, if files are new, the directory entries are written. If one of these fails, the recovery point stays and everything
+that was not forced is tried again; batches of a file that could not be forced are first written again, because the system may have dropped
+them (`Segment.unforced_batches`).
 
-Who asks: the broker's flusher, as soon as a segment is full, after `flush.ms`, and for `flush.messages` before it answers; and
-`close`. A directory with many logs has them only written at a shutdown, and forces the file system once.
+A flush is started by the broker's flusher, when a segment is full, after `flush.ms`, and for `flush.messages` before the response; and by
+`close`. A directory with many logs writes them at a shutdown and forces the file system once.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ottla.storage.segments.succession import Row, note, row_of
 
 
 class Durability:
-    """Of one log. `flush` may run beside appends; everything else belongs to the log's own thread."""
+    """The durability of one log. `flush` may run in another thread during appends; everything else belongs to the log's thread."""
 
     __slots__ = ("_cuts", "_epochs", "_list", "_lock", "entries_changed", "forced_to")
 
@@ -46,11 +47,11 @@ class Durability:
         self.forced_to = 0
         """Everything below this offset is known to be on the disk, as it was appended."""
         self.entries_changed = False
-        """Whether there are files of which the folder on the disk may not know."""
+        """True if there may be files without a directory entry on the disk."""
 
     @property
     def unforced(self) -> bool:
-        """Whether there is anything that a flush would have to force."""
+        """True if a flush would have anything to force."""
         return self.entries_changed or any(segment.changed for segment in self._list.segments)
 
     def lower(self, offset: int) -> None:
@@ -89,7 +90,7 @@ class Durability:
         note(self._list.directory, (row for segment, row in rows.items() if segment in present), self._list.bases)
 
     def _rows(self) -> Iterator[tuple[Segment, Row]]:
-        """What follows each of the segments that are full since the last flush."""
+        """Yield the rows of the segments that became full since the last flush."""
         while self._list.unnoted:
             segment = self._list.unnoted.popleft()
             try:
@@ -110,7 +111,7 @@ class Durability:
             # Retention took it while we were at it.
 
     def _write_again(self, segment: Segment) -> None:
-        """What may have been dropped; nothing behind a cut that comes meanwhile."""
+        """Write the batches again that the system may have dropped; stop if the log is truncated at the same time."""
         cuts, file = self._cuts, segment.writable_file()
         try:
             for position, data in segment.unforced_batches():

@@ -18,7 +18,7 @@ prefix of it, without a hole and without the end of another history. Therefore t
 start trusts everything below the recovery point; then files are deleted from the end, and the directory is flushed; then the
 segment that holds the offset is truncated and flushed. Only then may other batches be appended in the place of the removed ones.
 Indexes, producers and open transactions are derived from the remaining batches and the snapshot below them; a snapshot above would
-bring removed state back. A follower whose leader's log starts after its own end keeps nothing and starts there.
+bring removed state back. If the leader's log starts after the end of a follower's, the follower keeps nothing and starts there.
 
 **High watermark.** A log without other replicas is committed when it is appended, so that the high watermark follows the end. Otherwise the
 leader or the follower moves it, never back and never beyond the end; only a truncation lowers it. A transaction is stable when its marker is
@@ -123,14 +123,14 @@ class Log(LogEnd):
         self._ended_above_watermark: dict[int, int] = {}
         # First offsets of transactions that ended at or above the high watermark, with the offsets of their markers.
         self.recovery: Recovery | None = None
-        """What was truncated when the log was opened after a crash."""
+        """The result of the truncation when the log was opened after a crash."""
         self.torn_at: int | None = None
         """The first offset that a crash left damaged with whole batches after it, until the log is truncated there.
 
         The recovery point stays below it.
         """
         self.fallen_short: Damage | None = None
-        """What a crash has removed from the end, as far as it is visible, until the log has followed a complete replica."""
+        """The lost end of the log after a crash, as far as it is visible, until the log has followed a complete replica."""
         self.lost: Damage | None = None
         """The offsets before the first segment, if their files are gone and were not deleted by the broker."""
         self._snapshots = SnapshotKeeper(directory)
@@ -439,7 +439,7 @@ class Log(LogEnd):
             self._ended_above_watermark[entry.transaction_start] = header.base_offset
 
     def lower_high_watermark(self, end_offset: int) -> None:
-        """After a truncation: transactions whose markers were removed are open again."""
+        """Lower the high watermark after a truncation: transactions with removed markers are open again."""
         self.high_watermark = min(self.high_watermark, end_offset)
         self._ended_above_watermark = {
             first: marker for first, marker in self._ended_above_watermark.items() if marker < end_offset
@@ -455,7 +455,7 @@ class Log(LogEnd):
         if self.high_watermark < self.end_offset:
             still_open = set(self.producers.open)
             opened = open_transactions_at(self.directory, self.segments, self.high_watermark)
-            # Their markers are above the high watermark; the last possible offset stands for each.
+            # the markers are above the high watermark; the last possible offset is used for each
             self._ended_above_watermark = {first: self.end_offset - 1 for first in opened if first not in still_open}
 
     def _clamp(self, offset: int) -> int:
@@ -620,7 +620,7 @@ class Log(LogEnd):
             one.retire()
 
     def advance_start(self, offset: int) -> None:
-        """Let the log start at `offset`; the segments before it are deleted by the next `retain`."""
+        """Move the log's start to `offset`; the segments before it are deleted by the next `retain`."""
         if not 0 <= offset <= self.high_watermark:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE, f"cannot delete up to offset {offset}: the log ends at {self.end_offset}"
@@ -700,7 +700,7 @@ class Log(LogEnd):
             sync_path(self.directory)
 
     def _forget_last_segment(self) -> None:
-        """Remove the last segment, whose file is deleted: the log ends at its base offset, whether the rest of the truncation succeeds or not."""
+        """Remove the last segment after the deletion of its file: the log ends at its base offset, even if the rest of the truncation fails."""
         (deleted,) = self._list.remove_from(len(self.segments) - 1)
         self.end_offset = min(self.end_offset, deleted.base_offset)
         self.size_bytes -= deleted.size
@@ -837,4 +837,4 @@ class Log(LogEnd):
         """Return, for a log line, what damage in the log leads to and how it is repaired."""
         if self.replicated:
             return "the copy is made whole from another broker's, if one has all of it"
-        return f"readers who come there get an error; {remedy(self.directory)}"
+        return f"readers that reach it get an error; {remedy(self.directory)}"

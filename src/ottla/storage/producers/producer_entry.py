@@ -1,7 +1,7 @@
-"""What a partition remembers of one producer, and what it takes from it next. Works on headers; knows no files.
+"""The state of one producer in a partition, and the batches that are accepted from it next. Works on headers, without files.
 
-The rules are those of Kafka's leader (KIP-98, KIP-360): sequences count records, go on without a gap from batch to
-batch, wrap around after 2^31 - 1, and begin at 0 with each epoch.
+The rules are those of Kafka's leader (KIP-98, KIP-360): sequences count records, continue without a gap from batch to
+batch, wrap around after 2^31 - 1, and start at 0 in each epoch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EPOCH_BUMPED_SINCE = 2
 
 
 class Origin(Enum):
-    """Who appends, and so how far it is checked."""
+    """The source of an append, which decides the checks."""
 
     CLIENT = "client"
     COORDINATOR = "coordinator"
@@ -76,11 +76,11 @@ class ProducerEntry:
         self.epoch = epoch
         self.coordinator_epoch = coordinator_epoch
         self.last_timestamp = last_timestamp
-        """Of what it wrote last."""
+        """The timestamp of its last records."""
         self.transaction_start = transaction_start
         """The first offset of its open transaction, -1 where there is none."""
         self.seen_ms = seen_ms
-        """When it was last heard of, by our clock: records may be of any time."""
+        """The time of its last batch by the broker's clock; the timestamps of records may be arbitrary."""
         self.batches: deque[RememberedBatch] = deque(maxlen=REMEMBERED)
         """The latest of the present epoch."""
 
@@ -94,7 +94,7 @@ class ProducerEntry:
 
     @property
     def last_offset(self) -> int:
-        """Of its last record; -1 where it has written nothing in its epoch."""
+        """The offset of its last record; -1 if it has written nothing in its epoch."""
         return self.batches[-1].last_offset if self.batches else NONE
 
     def copy(self) -> ProducerEntry:
@@ -121,7 +121,7 @@ class ProducerEntry:
         return None
 
     def continues(self, header: BatchHeader) -> bool:
-        """Whether the batch is the very next of its epoch: what nearly every batch is."""
+        """True if the batch is the next one of the epoch, as nearly every batch is."""
         return header.producer_epoch == self.epoch and (
             bool(self.batches) and header.base_sequence == (self.batches[-1].last_sequence + 1) & MAX_SEQUENCE
         )
@@ -139,9 +139,9 @@ class ProducerEntry:
             )
 
     def check_end(self, producer_epoch: int, marker: EndMarker, transaction_version: int) -> None:
-        """Refuse the end of a transaction that is late, or told by a coordinator that is none any more."""
+        """Reject the end of a transaction that is late, or that a former coordinator has sent."""
         if transaction_version >= EPOCH_BUMPED_SINCE and producer_epoch == self.epoch:
-            # With nothing open it is the same end once more, whose first answer was lost (KAFKA-19999).
+            # Without an open transaction it is a repetition after a lost response (KAFKA-19999).
             if self.transaction_start >= 0:
                 raise self._old_epoch(producer_epoch)
         else:

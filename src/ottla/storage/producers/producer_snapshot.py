@@ -1,10 +1,9 @@
-"""What is known of a partition's producers at an offset: Kafka's `.snapshot` file.
+"""The state of a partition's producers at an offset: Kafka's `.snapshot` file.
 
     version int16 │ CRC-32C uint32 of what follows │ count int32 │ entries
 
-Kafka writes one entry for a producer, its last batch. Here there is one for each batch that is remembered, oldest
-first, so that after a restart repeats are known as they were before it; to Kafka, which keeps the last entry that it
-reads of a producer, it is the same file.
+Kafka writes one entry for each producer, its last batch. Here there is one for each remembered batch, oldest first, so that
+repeated batches are still detected after a restart. Kafka, which keeps the last entry of each producer, reads the same file.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def snapshot_offsets(directory: Path) -> list[int]:
 
 
 def write_snapshot(directory: Path, offset: int, entries: Iterable[ProducerEntry]) -> None:
-    """Keep the state; what a crash leaves half written, its CRC tells, and a disk that refuses leaves nothing."""
+    """Write a snapshot. Its CRC shows if a crash left it incomplete; after an error of the disk there is no file."""
     path = snapshot_path(directory, offset)
     fd = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
@@ -90,7 +89,7 @@ def rows_of(entry: ProducerEntry) -> Iterator[bytes]:
 
 
 def decode_snapshot(data: bytes, seen_ms: int) -> list[ProducerEntry]:
-    """The inverse. Producers count as heard of at `seen_ms`, since their records may be of any time."""
+    """Parse a snapshot. Producers count as seen at `seen_ms`, because the timestamps of their records may be arbitrary."""
     if len(data) < HEAD.size:
         raise CorruptRecordError(f"{len(data)} bytes are too few for a snapshot, which has at least {HEAD.size}")
     version, crc, count = HEAD.unpack_from(data)

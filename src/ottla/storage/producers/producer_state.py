@@ -21,10 +21,10 @@ UNSURE = -1
 
 
 class AbortedTransaction(NamedTuple):
-    """What readers of committed records leave out: this producer's records between two offsets.
+    """A range of records of one producer that `read_committed` consumers skip.
 
-    Where the transaction may have ended in a damaged stretch, and nothing tells how, they are not to be read on either:
-    that is kept as a row, too, which others who read the file take for an abort.
+    If the transaction may have ended in a damaged range and its end is unknown, the records must not be read either. It is also kept as a
+    row, which other readers of the file treat as an abort.
     """
 
     producer_id: int
@@ -32,16 +32,16 @@ class AbortedTransaction(NamedTuple):
     last_offset: int
     """The offset of the marker."""
     last_stable_offset: int
-    """Of the partition, once the transaction had ended: no transaction that ended later began before it."""
+    """The last stable offset of the partition after the end of the transaction: no transaction that ended later started before it."""
 
     @property
     def is_unsure(self) -> bool:
-        """Whether nothing tells if it was aborted; `last_offset` is the last of the damaged stretch."""
+        """True if it is unknown that it was aborted; `last_offset` is the last one of the damaged range."""
         return self.last_stable_offset == UNSURE
 
 
 def first_unsure(transactions: Iterable[AbortedTransaction]) -> AbortedTransaction | None:
-    """Of those of which nothing tells how they ended, the one that began first."""
+    """Return the first transaction, by start offset, with an unknown end."""
     return min((each for each in transactions if each.is_unsure), key=lambda each: each.first_offset, default=None)
 
 
@@ -49,7 +49,7 @@ class LastRecord(NamedTuple):
     """By what compaction knows the batch that it must keep of a producer, be it emptied."""
 
     offset: int
-    """Of its last data; -1 where the last thing of it is a marker of `epoch`."""
+    """The offset of its last data; -1 if its last batch is a marker of `epoch`."""
     epoch: int
 
 
@@ -67,7 +67,7 @@ class ProducerState:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where the first open transaction begins; None where none is open."""
+        """The start of the first open transaction; None if none is open."""
         return next(iter(self.open), None)
 
     def check(
@@ -77,10 +77,10 @@ class ProducerState:
         markers: Sequence[EndMarker | None] = (),
         transaction_version: int = 0,
     ) -> RememberedBatch | None:
-        """Whether these batches may be appended, in this order; if a client repeats one, the one that is there.
+        """Check that these batches may be appended, in this order; return the first copy if a client repeats a batch.
 
-        KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE,
-        TRANSACTION_COORDINATOR_FENCED. `markers` has one for each header, if any is a control batch.
+        KafkaError is raised with INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE or
+        TRANSACTION_COORDINATOR_FENCED. `markers` has one entry for each header, if any is a control batch.
         """
         ahead: dict[int, ProducerEntry] = {}
         for number, header in enumerate(headers):
@@ -129,7 +129,7 @@ class ProducerState:
     ) -> list[AbortedTransaction]:
         """Account for offsets that cannot be read: any transaction that is open there may have ended there.
 
-        What was told of aborted ones, by producer and first offset, counts; the others that are open are unsure.
+        Aborted ones that the index contains, by producer and first offset, count as such; the other open ones have an unknown end.
         """
         ended = []
         for began, id_ in list(self.open.items()) if first_offset < next_offset else ():
@@ -153,7 +153,7 @@ class ProducerState:
         )
 
     def expire(self, now_ms: int, expiration_ms: int) -> list[int]:
-        """Forget the producers that were not heard of for so long, but for those with an open transaction."""
+        """Forget the producers without a batch for that time, except those with an open transaction."""
         silent = [
             id_
             for id_, entry in self.entries.items()
@@ -164,7 +164,7 @@ class ProducerState:
         return silent
 
     def last_records(self) -> dict[int, LastRecord]:
-        """What compaction must keep of each producer, so that its sequence outlives its records."""
+        """Return the last record of each producer, which compaction must keep so that the sequence is not lost."""
         return {id_: LastRecord(entry.last_offset, entry.epoch) for id_, entry in self.entries.items()}
 
     def check_invariants(self) -> None:
@@ -175,7 +175,7 @@ class ProducerState:
 
 
 def change(entry: ProducerEntry, header: BatchHeader, marker: EndMarker | None, seen_ms: int) -> None:
-    """Let a batch change what is known of its producer."""
+    """Change the state of the producer by a batch."""
     if marker is not None:
         entry.end(header.producer_epoch, marker, header.max_timestamp, seen_ms)
     elif not header.is_control:

@@ -1,7 +1,7 @@
-"""When a log writes down what it knows of producers: where a segment begins, at its close, and in between.
+"""Decide when a log writes snapshots of its producers: at the start of each segment, at a close, and in between.
 
-Those in between bound what is read again after a crash: a restart goes on from the latest that is not above the
-recovery point. So the one below it is kept, and those after that.
+Those in between limit what is read again after a crash: a restart continues from the latest snapshot that is not above the
+recovery point. So the one below the recovery point is kept, and those after it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SnapshotKeeper:
         self._lock = Lock()
 
     def go_back(self, offset: int) -> None:
-        """Before those above `offset` are removed: the log ends there now, and none is written that tells of more."""
+        """Before a truncation removes the snapshots above `offset`: write none with a later state."""
         with self._lock:
             self._cuts += 1
         self.latest = min(self.latest, offset)
@@ -58,9 +58,9 @@ class SnapshotKeeper:
             self.write(offset, state)
 
     def keeping(self, offset: int, recovery_point: int, state: ProducerState) -> Callable[[], None] | None:
-        """What writes one at the log's end, in any thread, and deletes those that no restart will use.
+        """Return a function that writes a snapshot at the log's end, in any thread, and deletes those that no restart will use.
 
-        None where a restart would gain nothing, as nothing was forced to the disk since the latest.
+        None if a restart would gain nothing, because nothing was forced to the disk since the latest.
         """
         if recovery_point <= self.latest:
             return None
@@ -104,7 +104,7 @@ class SnapshotKeeper:
 
 
 def write_in(folder: OpenFile, name: Path, data: bytes) -> None:
-    """Make a file in a folder, whatever that is called by now; none where that fails, so that nobody takes it for damage."""
+    """Create a file in a folder, even if the folder was renamed. If that fails no file is left, which would look like damage."""
     fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o644, dir_fd=folder.fileno())
     try:
         write_all(fd, memoryview(data), 0)

@@ -1,7 +1,7 @@
-"""Whether the leader epochs that a file tells of are those of the batches, and what those are where it is not so.
+"""Compare the leader epochs of a file with the batches, and derive them from the batches if they differ.
 
-Epochs do not decrease along a log, so that few headers tell: those around each beginning, and that of the last segment.
-Works on headers; OSError where the disk does not give them.
+Epochs do not decrease along a log, so that few headers are enough: those around each start, and those of the last segment.
+Works on headers; OSError is raised if the disk fails.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def led_by(led: list[Led], header: BatchHeader) -> None:
 
 
 def steady(led: Sequence[Led]) -> list[Led]:
-    """Those whose epochs do not go back; one that stands out between its neighbours is damaged."""
+    """Return the entries with epochs that do not decrease; an epoch that differs from both neighbours is damaged."""
     found: list[Led] = []
     for number, each in enumerate(led):
         before = found[-1].epoch if found else -1
@@ -60,7 +60,7 @@ def true_epochs(segments: Sequence[Segment], entries: Entries) -> Entries:
 
 
 def borne_out(segments: Sequence[Segment], entries: Entries) -> bool:
-    """Whether each entry is that of the batch where it says to begin, and of none before."""
+    """True if each entry matches the batch at its start offset and no batch before."""
     if not all(one < other and start < following for (one, start), (other, following) in pairwise(entries)):
         return False
     first = segments[0].base_offset
@@ -77,15 +77,15 @@ def borne_out(segments: Sequence[Segment], entries: Entries) -> bool:
 
 
 def beginning(segments: Sequence[Segment]) -> int:
-    """Where the first batch is: a copy of a compacted log begins at 0, and its first batch may be any later one."""
+    """Return the offset of the first batch: a copy of a compacted log starts at 0, and its first batch may be any later one."""
     header = header_at(segments, segments[0].base_offset)
     return segments[0].base_offset if header is None else header.base_offset
 
 
 def epoch_of(entries: Entries, header: BatchHeader) -> int | None:
-    """Of which epoch a batch is by the entries; None where it lies in two.
+    """Return the epoch of a batch by the entries; None if it spans two.
 
-    Of the epoch that begins at an offset no batch may be left: retention deletes them, and compaction.
+    The epoch that starts at an offset may have no batch left, because of retention or compaction.
     """
     first, last = (
         bisect_right(entries, offset, key=itemgetter(1)) for offset in (header.base_offset, header.last_offset)
@@ -107,7 +107,7 @@ def header_at(segments: Sequence[Segment], offset: int) -> BatchHeader | None:
 
 
 def found_epochs(segments: Sequence[Segment]) -> Entries:
-    """What the batches say. One that is later than those behind it is not believed: its header is damaged."""
+    """Return the epochs of the batches. An epoch that is higher than those after it is ignored: its header is damaged."""
     entries: Entries = []
     for number, segment in enumerate(segments):
         following = header_at(segments, segments[number + 1].base_offset) if number + 1 < len(segments) else None

@@ -1,17 +1,17 @@
-"""Taking up a log where a process left it: noting its batches again, and cutting off a torn tail.
+"""Loading a log after a process has ended: index its last batches again, and truncate a torn end.
 
-    epochs ──► producers up to the first unsure segment ──► that segment, and each behind it ──► the log's end
+    epochs ──► producers up to the first unsure segment ──► that segment, and each after it ──► the log's end
 
-Leader epochs come first, as batches are held against them when they are read. Then the latest snapshot of producers that is not
-above the recovery point, and the batches between it and the first segment that may not be whole. That segment goes back to its last
-index entry below the point: what lies before is believed as far as it was forced to the disk, what lies behind is walked with a look
-at every CRC, and each batch is told to index, epochs and producers, in this order, so that all of them end where the log does.
+Leader epochs are loaded first, because batches are compared with them. Then the latest snapshot of producers that is not above the
+recovery point, and the batches between it and the first segment that may be incomplete. That segment is rewound to its last index
+entry below the point: the batches before it are trusted, because they were forced to the disk. Those after it are checked by
+their CRCs and added to index, epochs and producers, in this order, so that all of them end where the log does.
 
-Cut is what a crash left half written: the end of the last segment, above the recovery point. Everything else that is
-damaged stays, out of service, with what is whole behind it: a loss of power may keep later bytes than those it takes. A copy of a
-leader's log is cut there once it follows, and has the rest from its leader (`torn_at`). Where offsets are missing behind a segment that is as it was
-when its successor was noted, they were compacted away: to cut there would throw away what was acknowledged. After a clean stop only headers from the
-last index entry on are read.
+Only an incomplete batch at the end of the last segment, above the recovery point, is truncated. All other damage stays, out of service,
+with the whole batches after it: a power failure may keep later bytes and lose earlier ones. A copy of a leader's log is truncated there when
+it follows, and gets the rest from its leader (`torn_at`). If offsets are missing after a segment that is unchanged since its
+successor was noted, they were compacted away: truncating there would delete acknowledged records. After a clean shutdown only the headers
+from the last index entry on are read.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ LOG = logging.getLogger(__name__)
 
 
 class Recovery(Struct, frozen=True):
-    """What had to be cut off a log after a crash."""
+    """The truncation of a log after a crash."""
 
     file: Path
     """The segment that was torn or damaged."""
     offset: int
     """The log's end now: the offset of the first record that was lost, if any was there."""
     position: int
-    """Where the file ends now."""
+    """The end of the file now."""
     bytes_cut: int
     """Bytes dropped behind it, later segments included."""
     reason: str
@@ -59,12 +59,12 @@ class LogLoader(Struct):
     point: int
     """Below this offset everything was on the disk."""
     clean: bool
-    """Whether the last run ended as it should: then everything was, and nothing is cut off."""
+    """True after a clean shutdown: everything was on the disk, and nothing is truncated."""
     epochs: LeaderEpochs
     producers: ProducerRecovery | None = None
-    """Who takes the batches, after a crash."""
+    """The producers, which receive the batches after a crash."""
     copied: bool = False
-    """Whether it may be a leader's log, as it was: then offsets may be missing up to its end, which a leader has compacted away."""
+    """True if the log may be a copy of a leader's: then offsets may be missing up to its end, which the leader has compacted away."""
     torn_at: int | None = None
     """The first offset above the recovery point that is damaged, or missing at a segment's end, and has whole batches behind it."""
     _raised: tuple[int, int] | None = None
@@ -158,7 +158,7 @@ class LogLoader(Struct):
             self.epochs.assign(*self._raised)
 
     def _walk(self, segment: Segment, size: int, expected: int, bounds: Bounds) -> Iterator[Found | Unsound | BatchRun]:
-        """What lies behind the batches that are noted; after a crash with a look at every CRC."""
+        """Yield what follows the indexed batches; after a crash every CRC is checked."""
         if self.clean:
             yield from sound_walk(segment.file, segment.size, size, expected, bounds)
             return
@@ -179,7 +179,7 @@ class LogLoader(Struct):
 
 
 def lost_end(end: int, point: int) -> str:
-    """What to tell of a log that ends before what was on the disk of it."""
+    """Return the message for a log that ends before the offset up to which it was on the disk."""
     return (
         f"the file ends before its last records: with offset {end - 1}, and by recovery-point-offset-checkpoint all before {point} was on the disk; "
         "if that file is wrong, stop the broker before anything is written there, and move it away"

@@ -1,9 +1,9 @@
-"""Offsets whose bytes a repair set aside, and in which a transaction may have ended: `lost-offsets` beside the log.
+"""Offsets of bytes that a repair set aside, and in which a transaction may have ended: `lost-offsets` next to the log.
 
     batch │ (nothing: the bytes are in a file of their own) │ batch
 
-A gap is nothing else than what compaction leaves, so the log itself does not tell. Who replays its transactions passes such
-a stretch as if the damage were still there: what nobody knew before the repair nobody knows after it.
+Compaction leaves the same gaps, so the log itself does not show the difference. A replay of transactions treats such a range as if
+the damage were still there, because a repair does not make the end of a transaction known.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def add_lost(directory: Path, more: Iterable[Lost]) -> None:
 
 
 def drop_lost(directory: Path, offset: int) -> None:
-    """Before a log goes on from an offset with other batches: what was lost from there on is no matter any more."""
+    """Before other batches are appended from an offset on: remove the lost offsets from there on."""
     known = read_lost(directory)
     kept = [each for each in known if each.next_offset <= offset]
     if kept != known:
@@ -67,7 +67,7 @@ def between(lost: Sequence[Lost], begin: int, end: int) -> Iterator[Unsound]:
 def with_lost(
     batches: Iterable[Found | Unsound], lost: Sequence[Lost], begin: int, end: int
 ) -> Iterator[Found | Unsound]:
-    """What was found between two offsets, and what was lost in the gaps of it."""
+    """Yield the batches between two offsets, and the lost ranges in the gaps between them."""
     for found in batches:
         first, following = (
             (found.first_offset, found.next_offset)

@@ -1,7 +1,7 @@
-"""Finding the producers of a log that is opened: from the latest snapshot, and the batches behind it.
+"""Recover the producers of a log that is opened: from the latest snapshot, and the batches after it.
 
 After a clean shutdown the snapshot is that of the log's end. After a crash the snapshots above the recovery point, and
-the transaction indexes from there on, may lack what the disk had not yet: both are made anew from the batches.
+the transaction indexes from there on, may be incomplete: both are rebuilt from the batches.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ProducerRecovery:
         self.latest = self.start
         """The offset of the latest snapshot."""
         self.indexed: Callable[[], IndexedAborts] = dict
-        """What the transaction indexes say: where the log is damaged nothing else does."""
+        """Returns the entries of the transaction indexes: the only source for damaged ranges of the log."""
         self._next_offset = self.start
         self._lost = sorted(read_lost(directory) + missing_in(segments))
         self._directory = directory
@@ -121,11 +121,11 @@ class ProducerRecovery:
                 segment.transactions.insert(each)
                 segment.changed = True
             except CorruptRecordError:
-                pass  # Before anybody reads it, it is made anew from the log, which says the same.
+                pass  # the next reader rebuilds it from the log, with the same content
 
 
 def sentence(unsure: AbortedTransaction) -> str:
-    """What is said of a transaction that may have ended in damage."""
+    """Describe a transaction that may have ended in damage."""
     return (
         f"whether the transaction of producer {unsure.producer_id} from offset {unsure.first_offset} on was committed "
         f"is not known, as the log is damaged at offset {unsure.last_offset}: readers of committed records get an error"
@@ -133,7 +133,7 @@ def sentence(unsure: AbortedTransaction) -> str:
 
 
 def recover_producers(directory: Path, segments: Sequence[Segment], end_offset: int, now_ms: int) -> ProducerRecovery:
-    """What is known of producers where the segments and their transaction indexes are as they should be."""
+    """Return the producers of a log with intact segments and transaction indexes."""
     found = ProducerRecovery(directory, segments, end_offset, now_ms, indexing=False)
     found.indexed = cache(lambda: indexed_in(segments_from(segments, found.start)))
     if found.start < end_offset:
@@ -164,7 +164,7 @@ def begin_recovery(
 
 
 def indexed_in(segments: Iterable[Segment]) -> IndexedAborts:
-    """What transaction indexes say; nothing where one is damaged."""
+    """Return the entries of the transaction indexes; none if one is damaged."""
     indexed: IndexedAborts = {}
     for segment in segments:
         try:
@@ -175,7 +175,7 @@ def indexed_in(segments: Iterable[Segment]) -> IndexedAborts:
 
 
 def is_readable(segment: Segment, position: int, header: BatchHeader) -> bool:
-    """Whether the CRC of a batch holds."""
+    """True if the CRC of a batch is right."""
     try:
         verify(segment.read_batch(position, header), 0, header)
     except CorruptRecordError:
@@ -251,7 +251,7 @@ def surely(segment: Segment, from_offset: int, below: int | None = None) -> Iter
 
 
 def concerns_transactions(header: BatchHeader) -> bool:
-    """Whether a batch is part of a transaction, or may be the end of one whose header is damaged."""
+    """True if a batch is part of a transaction, or may be the end of one with a damaged header."""
     return header.is_transactional or header.is_control or header.size_bytes == END_MARKER_BYTES
 
 

@@ -1,8 +1,8 @@
-"""Whether the transaction index of a segment that was found on the disk says what the log says.
+"""Compare the transaction index of a segment, if an earlier process wrote it, with the log.
 
-Headers are enough while both agree. Where they do not, what is damaged in the log is passed over, and transactions that
-are open there may have ended there. If all that the index says fits to what can still be read it is believed for the
-rest; else what the log says is, and such transactions are unsure.
+Headers are enough while both agree. If they do not, damaged ranges of the log are skipped, and transactions that are open there may
+have ended there. If the whole index agrees with the readable batches, it is trusted for the rest; otherwise the batches count, and such
+transactions have an unknown end.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ Look = Callable[[Segment, int], Iterable[Found | Unsound]]
 
 
 def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> TransactionIndex:
-    """The transaction index of a segment, which says what the log says: it is made anew where its file does not.
+    """Return the transaction index of a segment, rebuilt if its file does not match the log.
 
-    The batches of the segment are looked at once, and only where there is a file that was not written in this run, or one
-    that has gone.
+    The batches of the segment are read once, and only if there is a file that an earlier process wrote, or if the file is missing.
     """
     index = segments[number].transactions
     if index.believed:
@@ -60,7 +59,7 @@ def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_m
 def aborted_transactions(
     directory: Path, segments: Sequence[Segment], number: int, offset: int, upper: int
 ) -> list[AbortedTransaction]:
-    """Those with records from `offset`, in segment `number`, up to (not including) `upper`."""
+    """Return the aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
     aborted = []
     for each in range(number, len(segments)):
         rows, complete = ensure_true(directory, segments, each, 0).overlapping(offset, upper)
@@ -73,7 +72,7 @@ def aborted_transactions(
 def true_rows(
     directory: Path, segments: Sequence[Segment], number: int, now_ms: int, indexed: list[AbortedTransaction] | None
 ) -> list[AbortedTransaction]:
-    """What the log says of aborted transactions; where damage keeps it from telling, what the index said before."""
+    """Return the aborted transactions by the log, or by the former index if damage makes them unknown."""
     by_headers = aborted_in(directory, segments, number, now_ms, headers)
     if by_headers.rows == indexed:
         return indexed
@@ -96,10 +95,10 @@ def end_of(directory: Path, segments: Sequence[Segment], number: int) -> int:
 
 
 class Replayed(NamedTuple):
-    """What the batches of a segment, and those before it, say of aborted transactions."""
+    """The aborted transactions by the batches of a segment and those before it."""
 
     rows: list[AbortedTransaction]
-    """Those that end in the segment, and those that may have ended there."""
+    """The transactions that end in the segment, and those that may have ended there."""
     unsure: set[tuple[int, int]]
     """Producer and first offset of those that may have ended in it or before it."""
 
@@ -119,9 +118,9 @@ def aborted_in(directory: Path, segments: Sequence[Segment], number: int, now_ms
 
 
 def bears_out(segments: Sequence[Segment], found: Replayed, indexed: list[AbortedTransaction]) -> bool:
-    """Whether all that an index tells fits to what can still be read, and nothing of that is missing in it.
+    """True if the whole index agrees with the readable batches, and none of their transactions is missing in it.
 
-    Of transactions that may have ended in a segment that is gone no index is left.
+    There is no index for transactions that may have ended in a lost segment.
     """
     gone = {each.next_offset - 1 for each in missing_in(segments)}
     if any(each.is_unsure and each.last_offset in gone for each in found.rows):
@@ -140,7 +139,7 @@ def bears_out(segments: Sequence[Segment], found: Replayed, indexed: list[Aborte
 
 
 def was_cleaned(segments: Sequence[Segment], aborted: AbortedTransaction) -> bool:
-    """Whether compaction has taken all records of an aborted transaction, and left the marker, which stays for `delete.retention.ms`."""
+    """True if compaction has removed all records of an aborted transaction and left the marker, which stays for `delete.retention.ms`."""
     for segment in segments_from(segments, aborted.first_offset):
         for found in headers(segment, aborted.first_offset):
             header = found.header
@@ -152,7 +151,7 @@ def was_cleaned(segments: Sequence[Segment], aborted: AbortedTransaction) -> boo
 
 
 def is_abort(segment: Segment, found: Found) -> bool:
-    """Whether a batch is the marker of an abort, and whole."""
+    """True if a batch is the marker of an abort, and whole."""
     if not found.header.is_control or not is_readable(segment, *found):
         return False
     marker = marker_at(segment, *found)
@@ -160,7 +159,7 @@ def is_abort(segment: Segment, found: Found) -> bool:
 
 
 def is_lost(segments: Sequence[Segment], offset: int) -> bool:
-    """Whether what lies at an offset cannot be read."""
+    """True if the batch at an offset cannot be read."""
     segment = segments_from(segments, offset)[0]
     found = next(headers(segment, offset), None)
     return found is None or found.header.base_offset > offset or not is_readable(segment, *found)

@@ -1,14 +1,14 @@
-"""Where a log begins: whether a first segment that is not there was deleted, or is gone.
+"""The start of a log: was a missing first segment deleted, or is it lost?
 
-    deleted-before beside the log ──► files go ──► log-start-offset-checkpoint, some time later
-     └ forced to the disk first                     └ of all logs of the directory
+    <offset>.deleted-before ──► segment files are deleted ──► log-start-offset-checkpoint, some time later
+     └ forced to the disk first                                └ of all logs of the directory
 
-The checkpoint tells where each log began when it was last written, and lags behind retention; so whoever deletes segments from the
-front first leaves an empty file whose name is the offset up to which they may go. A kill between any two steps leaves a log that
-begins no higher than one of the two. One that does has lost files that nobody deleted: the offsets between are damage, which
-readers are told of, as of any other.
+The checkpoint has the start of each log at the time when it was written, which may be before a later deletion. Therefore an empty file,
+named after the offset up to which segments may be deleted, is created before any is. A kill between any two steps leaves a log that
+starts no higher than one of the two offsets. A log that starts higher has lost files that were not deleted: the offsets between are
+damage, and readers get an error for them.
 
-Such a file has no bytes, so that a full disk takes it. Kafka passes it over.
+The file has no bytes, so that it can be created on a full disk. Kafka ignores it.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def deleted_before(directory: Path) -> int:
 
 
 def lost_beginning(directory: Path, noted: int | None, first_base: int) -> Damage | None:
-    """What is missing before the first segment of a log; `noted` is where it began, None where nobody knows."""
+    """Return what is missing before the first segment; `noted` is an offset at which the log started once, None if that is unknown."""
     if noted is None or noted >= first_base or (begin := max(noted, deleted_before(directory))) >= first_base:
         return None
     file = directory / f"{first_base:020d}.log"
     reason = (
-        f"offsets {begin} to {first_base - 1} are in no segment, and nobody deleted them: the log began at or below {begin}, and the "
+        f"offsets {begin} to {first_base - 1} are in no segment, and were not deleted: the log began at or below {begin}, and the "
         f"first file that is left begins at {first_base}"
     )
     return Damage(file, 0, 0, begin, first_base, reason)

@@ -1,8 +1,8 @@
-"""Offsets that are in no segment of a log, though it has segments before and behind them: a file has gone.
+"""Offsets that are in no segment of a log, with segments before and after them: a file is lost.
 
-Looks at the last batches of each segment, found by its index, and reads no records. Compaction and repairs leave such gaps too:
-whether the topic was ever compacted is for who asks; what a repair took out of a segment's end lies beside it. Where it was noted
-what followed a segment that is the same still, or was cut since (`succession`), a gap is damage for certain, and told as such.
+Only the last batches of each segment are read, found by its index, and no records. Compaction and repairs leave such gaps as well: the
+caller has to know if the topic was ever compacted, and what a repair removed is next to the log. A gap is damage for certain if
+`segment-succession` has a row for the segment before it that is still valid, or if that segment was truncated since.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ottla.storage.segments.log_folder import LOG_NAME
 from ottla.storage.segments.succession import Missing, Shortened, missing_segments
 
 ENTRY = Struct(">ii")
-"""Of an offset index: the offset from the segment's base on, and the position of the batch that ends with it."""
+"""An entry of an offset index: the relative last offset of a batch, and its position."""
 BLOCK_BYTES = 8192
 """Index entries are mostly half of it apart."""
 
@@ -35,7 +35,7 @@ class MissingOffsets(NamedTuple):
     """The segment before it."""
     first_offset: int
     next_offset: int
-    """Where the next segment begins."""
+    """The base offset of the next segment."""
 
     @property
     def reason(self) -> str:
@@ -46,7 +46,7 @@ class MissingOffsets(NamedTuple):
 
 
 def missing_offsets(folder: Path, lost: Sequence[tuple[int, int]] = ()) -> Iterator[MissingOffsets]:
-    """The gaps between the segments in a folder, which may be in use; damage is not told here, nor what is known to be `lost`."""
+    """Yield the gaps between the segments in a folder, which may be in use, without known damage and the `lost` offsets of repairs."""
     names, damages = os.listdir(folder), {found.next_offset for _, found in holes(folder)}
     paths = [folder / name for name in sorted(names) if LOG_NAME.fullmatch(name)]
     for path, behind in pairwise(paths):
@@ -62,7 +62,7 @@ def missing_offsets(folder: Path, lost: Sequence[tuple[int, int]] = ()) -> Itera
 
 
 def holes(folder: Path) -> Iterator[tuple[Path, Unsound]]:
-    """What is known to be gone from a folder, which may be in use, each with the segment before it."""
+    """Yield the lost ranges of a folder, which may be in use, each with the segment before it."""
     for missing in missing_segments(folder):
         path = folder / f"{missing.base_offset:020d}.log"
         try:
@@ -74,9 +74,9 @@ def holes(folder: Path) -> Iterator[tuple[Path, Unsound]]:
 
 
 def unsound_behind(file: Path, size: int, missing: Missing | Shortened) -> Unsound | None:
-    """What is gone behind a segment, as damage at its end, which compaction may have left earlier; None where the next one goes on there.
+    """Return the offsets that are lost after a segment as damage at its end; None if the next segment continues there, because compaction removed the rest.
 
-    Of one that was cut, with the bytes of a batch that is left in part.
+    For a truncated segment the damage includes the bytes of an incomplete batch.
     """
     position, end = whole_part_of(file) or (size, missing.next_offset)
     if isinstance(missing, Missing):
@@ -88,7 +88,7 @@ def unsound_behind(file: Path, size: int, missing: Missing | Shortened) -> Unsou
 
 
 def is_repaired(name: str, names: list[str]) -> bool:
-    """Whether damage was set aside from this segment."""
+    """True if a repair set damage of this segment aside."""
     return any(each.startswith(name) and each.endswith(".damaged") for each in names)
 
 
@@ -99,7 +99,7 @@ def end_offset_of(path: Path) -> int | None:
 
 
 def whole_part_of(path: Path) -> tuple[int, int] | None:
-    """Where the batches of a segment end that can be read, and the offset behind them; None where the disk does not give them."""
+    """Return the end position of the readable batches of a segment, and the offset after them; None if the disk fails."""
     try:
         file = OpenFile(path, read=True)
         size = os.fstat(file.fileno()).st_size

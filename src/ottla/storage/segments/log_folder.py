@@ -1,4 +1,4 @@
-"""The folder of one partition: its segment files, its topic id, its name, and how it goes away."""
+"""The directory of one partition: its segment files, its topic id, its name, and its deletion."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from ottla.storage.segments import swap
 
 METADATA_FILE = "partition.metadata"
 LOG_NAME = re.compile(r"0[0-8]\d{18}\.log")
-"""Of 20 digits that can be an offset: one that is larger names nothing."""
+"""The name of a log file: 20 digits that are a valid offset."""
 FILE_NAME = re.compile(
     r"0[0-8]\d{18}\.((log|index|timeindex|txnindex)(\.(cleaned|swap|deleted|tmp))?|snapshot)|leader-epoch-checkpoint"
 )
-"""What the log of a partition has beside its identity, and what a crash leaves."""
+"""The files of a partition's log except its identity, and what a crash leaves."""
 REPLACEABLE = (".index", ".timeindex")
-"""What a log does without: it is found in the batches at each start."""
+"""The files that a log can do without: a start rebuilds them from the batches."""
 PARTITION_NAME = re.compile(r"(.+)-(\d+)")
 DELETED_NAME = re.compile(r".+-\d+\.[0-9a-f]{32}-delete")
 LEFTOVERS = (".deleted", ".tmp")
 INDEXES = (".index", ".timeindex", ".txnindex")
 SHARED_CHARACTERS = 8
-"""Of the 22 of an id, each one of 64."""
+"""The number of equal characters, of 22 with 64 values each, in two ids that are one id."""
 NAME_BYTES = 255
 """Longest file name that file systems take."""
 
 
 def find_segments(directory: Path) -> dict[int, os.stat_result]:
-    """What the system says of the segments' files by base offset, in order; what a crash left half done is removed."""
+    """Return the file status of the segments by base offset, in order; unfinished work of a crash is completed or removed."""
     names = {entry.name: entry for entry in os.scandir(directory)}
     ensure_files(names.values())
     if swap.recover(directory, names):
@@ -63,12 +63,12 @@ def is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def misplaced(directory: Path) -> list[Path]:
-    """What has the name of a file of the log and is none: folders, and links that lead nowhere."""
+    """Return the paths that have the name of a log's file and are not files: directories, and broken links."""
     return sorted(path for path in directory.iterdir() if FILE_NAME.fullmatch(path.name) and not path.is_file())
 
 
 def has_segments(directory: Path) -> bool:
-    """Whether there is any, be it one that compaction was about to put in the place of others."""
+    """True if the directory has any segment, also one that compaction was about to install."""
     return any(map(LOG_NAME.match, os.listdir(directory)))
 
 
@@ -78,7 +78,7 @@ def state_files_in(folder: Path) -> list[Path]:
 
 
 def holds_state(folder: Path) -> bool:
-    """Whether a state's log has anything: records, or an empty segment behind a snapshot that stands for all before, as a kill may leave it."""
+    """True if the log of a state has anything: records, or an empty segment after a snapshot of everything before, as a kill may leave it."""
     return any(
         path.stat().st_size or (int(path.stem) and any(folder.glob(f"{path.stem}-*.checkpoint")))
         for path in state_files_in(folder)
@@ -86,7 +86,7 @@ def holds_state(folder: Path) -> bool:
 
 
 def stored_bytes(directory: Path) -> int:
-    """Bytes of records in a partition's folder, none where there is no folder yet; a segment that goes meanwhile has none."""
+    """Return the size in bytes of a partition's log; 0 without a directory. A segment that is deleted meanwhile counts as empty."""
     total = 0
     with suppress(FileNotFoundError):
         for name in filter(LOG_NAME.fullmatch, os.listdir(directory)):
@@ -103,7 +103,7 @@ def bytes_from(directory: Path, offset: int) -> int:
 
 
 def partition_of(name: str) -> TopicPartition | None:
-    """Which partition a folder of that name holds."""
+    """Return the partition of a directory with that name."""
     match = PARTITION_NAME.fullmatch(name)
     return TopicPartition(match[1], int(match[2])) if match else None
 
@@ -133,7 +133,7 @@ def write_topic_id(directory: Path, topic_id: uuid.UUID) -> None:
 
 
 def is_of(folder: Path, topic_id: uuid.UUID) -> bool:
-    """Whether a folder is of a topic, or says nothing."""
+    """True if a directory belongs to a topic, or has no topic id."""
     try:
         return read_topic_id(folder) in (None, topic_id)
     except (OSError, ValueError):
@@ -141,7 +141,7 @@ def is_of(folder: Path, topic_id: uuid.UUID) -> bool:
 
 
 def are_one(one: uuid.UUID, other: uuid.UUID) -> bool:
-    """Whether two ids are one but for damage: those of two topics are random, and share so much once in a billion times."""
+    """True if two ids are equal except for damage: ids are random, and two of them share that many characters once in a billion times."""
     return sum(a == b for a, b in zip(text_of(one), text_of(other), strict=True)) >= SHARED_CHARACTERS
 
 

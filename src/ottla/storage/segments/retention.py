@@ -1,4 +1,4 @@
-"""Which segments may go: decided from sizes, ages and the log's start, oldest first, whole segments only."""
+"""Decide how many segments retention deletes, by size, age and log start: oldest first, whole segments only."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ottla.storage.log_config import LogConfig
 
 
 class SegmentAge(NamedTuple):
-    """What retention needs to know of a segment."""
+    """The properties of a segment that retention needs."""
 
     size: int
     max_timestamp: int
-    """Of its records, or when its file was last written where they have none."""
+    """The largest timestamp of its records, or the time of the last write if they have none."""
     next_offset: int
-    """Where the following segment begins, or the log ends."""
+    """The base offset of the following segment, or the end of the log."""
 
 
 def deletable(

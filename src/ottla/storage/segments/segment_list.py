@@ -32,13 +32,13 @@ class SegmentList:
 
     def __init__(self, directory: Path, epochs: Callable[[], Sequence[tuple[int, int]]] = tuple) -> None:
         self.epochs = epochs
-        """Tells the leader epochs, and where they began."""
+        """Returns the leader epochs with their start offsets."""
         self.directory = directory
         self.segments: list[Segment] = []
         self.bases: list[int] = []
         """Base offsets of the segments, for bisection."""
         self.unnoted: deque[Segment] = deque()
-        """Those of which the next flush notes what follows them."""
+        """Segments for which the next flush notes the successor."""
 
     @property
     def size_bytes(self) -> int:
@@ -77,7 +77,7 @@ class SegmentList:
         return replaced
 
     def is_known_to_end(self, number: int) -> bool:
-        """Whether it was noted of a segment as it is, which is not the last, that the next follows it, so that offsets between the two were compacted away."""
+        """True if a valid note says that the next segment follows this one, so that offsets between the two were compacted away."""
         segment = self.segments[number]
         return not segment.ranges.missing and all(each is not segment for each in self.unnoted)
 
@@ -87,13 +87,13 @@ class SegmentList:
         self.unnoted = deque(each for each in self.unnoted if each is not torn)
 
     def number_of(self, offset: int) -> int:
-        """Which segment holds `offset`; the first, where it lies before all of them."""
+        """Return the number of the segment that holds `offset`; 0 if the offset is before all segments."""
         return max(bisect_right(self.bases, offset) - 1, 0)
 
     def ages(self, end_offset: int) -> Iterator[SegmentAge]:
-        """What retention looks at, oldest first.
+        """Yield the segments for retention, oldest first.
 
-        Compaction may leave a segment without records; only one that waits for its first is left out.
+        A segment may have no records after compaction. Only an active segment without records is left out.
         """
         full = self.segments if self.segments[-1].size else self.segments[:-1]
         for segment, next_offset in zip(full, [*self.bases[1:], end_offset], strict=False):
@@ -124,11 +124,11 @@ class SegmentList:
         try:
             yield
         finally:
-            if not active.damaged:  # It goes on there; else the next append begins another.
+            if not active.damaged:  # otherwise the next append starts another segment
                 active.next_base = INT64_MAX
 
     def none_aborted_from(self, number: int) -> bool:
-        """Whether it is known that no transaction that ends in segment `number` or later was aborted; False where it would have to be looked up."""
+        """True if it is known without reading a file that no aborted transaction ends in segment `number` or later."""
         return number + 1 == len(self.segments) and self.segments[-1].indexes.has_no_aborted_transactions
 
     def offset_above(self, number: int, piece: FileSlice) -> int | None:

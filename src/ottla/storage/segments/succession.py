@@ -1,16 +1,16 @@
-"""Which segment follows which: whether one that is not there between two others was cleaned away, or is gone.
+"""The order of segments: was a missing segment between two others compacted away, or is it lost?
 
-    0 ──► 20 ──► 42 ──► 77 (active)          `segment-succession` beside the log: a row for each that is full
-    └ of 1,048,520 bytes, written last at 12:30:01.123, inode 77
+    0 ──► 20 ──► 42 ──► 77 (active)          `segment-succession` next to the log: a row for each full segment
+    └ of 1,048,520 bytes, last written at 12:30:01.123, inode 77
 
-A segment goes from between others only with the one before it: cleaning writes that anew, a cut makes it the last, retention takes
-it first. So a row, which tells what followed a file and how that file was then, is true for as long as the file is the same; and
-where it is the same and something else follows, files have gone that nobody deleted: the offsets between are damage. So are those
-that a file has lost which was cut in its place since it was noted: compaction puts another there. No order of
-steps can make that wrong, nor can Kafka, or an older version, that had the directory in between: what they changed, no row tells of.
+A segment between others disappears only together with the one before it: compaction rewrites that one, truncation makes it the last,
+retention deletes it first. So a row, which has the successor of a file and the state of the file, is valid as long as the file is the
+same. If the file is the same and another segment follows, files were lost that the broker did not delete: the offsets between are
+damage. The same holds for the end of a file that was truncated in place since it was noted, because compaction creates another file.
+This holds for any order of steps, and if Kafka or an older version used the directory in between: no row describes the files that they changed.
 
-Rows are only added, by whoever forces the log or cleans it, and the last of a segment counts. They are forced to the disk by nobody: one that is lost,
-torn or damaged, each has its own CRC, tells nothing. Kafka passes the file over.
+Rows are only added, by a flush or by compaction, and the last row of a segment counts. They are not forced to the disk: a row that is
+lost, torn or damaged, which its CRC shows, is ignored. Kafka ignores the file.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ FILE_NAME = "segment-succession"
 NOTHING = -1
 """In the place of the next: it is not known any more. Such a row has no size and no time, so that it is of no file."""
 KEPT_BYTES = 1 << 16
-"""The file is written anew, without what is past, only when it is larger."""
+"""The file is rewritten without outdated rows only if it is larger."""
 ROW_BYTES = 128
 """No row is longer."""
 LOG = logging.getLogger(__name__)
 WRITING = Lock()
-"""Held by who adds to such a file, as a cleaning and a flush may at once."""
+"""Held while a file is extended: compaction and a flush may do so at the same time."""
 
 
 class Row(NamedTuple):
-    """What followed a segment, and by what the file is known again."""
+    """The successor of a segment, and the identity of its file."""
 
     base_offset: int
     next_offset: int
-    """Where the next one begins."""
+    """The base offset of the next segment."""
     size_bytes: int
     mtime_ms: int
     inode: int
@@ -57,16 +57,16 @@ class Missing(NamedTuple):
     """Segments that are gone from between two others."""
 
     base_offset: int
-    """Of the segment before them."""
+    """The base offset of the segment before them."""
     first_offset: int
-    """Where the first of them began."""
+    """The base offset of the first of them."""
     next_offset: int
-    """Where the next begins that is there."""
+    """The base offset of the next segment that exists."""
 
     def reason(self, first_offset: int) -> str:
-        """What to tell of it, where the segment before ends at an offset."""
+        """Return the message, given the end offset of the segment before."""
         return (
-            f"offsets {first_offset} to {self.next_offset - 1} are in no segment, and nobody deleted them: the segment that began at "
+            f"offsets {first_offset} to {self.next_offset - 1} are in no segment, and were not deleted: the segment that began at "
             f"{self.first_offset} is gone, and the next one that is left begins at {self.next_offset}; if files have gone, restore them "
             "from a backup"
         )
@@ -77,14 +77,14 @@ class Shortened(NamedTuple):
 
     base_offset: int
     size_bytes: int
-    """What it had."""
+    """The size that it had."""
     next_offset: int
-    """Where the next begins that is there."""
+    """The base offset of the next segment that exists."""
 
     def reason(self, first_offset: int) -> str:
-        """What to tell of it, where what is left ends at an offset."""
+        """Return the message, given the end offset of what is left."""
         return (
-            f"offsets {first_offset} to {self.next_offset - 1} are in no segment, and nobody deleted them: the file of the segment that "
+            f"offsets {first_offset} to {self.next_offset - 1} are in no segment, and were not deleted: the file of the segment that "
             f"begins at {self.base_offset} had {self.size_bytes} bytes and was cut since; if that was not meant, restore it from a backup"
         )
 
@@ -103,7 +103,7 @@ def row_of(path: Path, next_offset: int) -> Row:
 
 
 def identity(status: os.stat_result) -> tuple[int, int, int]:
-    """What tells one file of a segment from another."""
+    """Return the attributes that identify the file of a segment."""
     return status.st_size, status.st_mtime_ns // 1_000_000, status.st_ino
 
 
@@ -117,7 +117,7 @@ def note(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             path = directory / FILE_NAME
-            LOG.warning("%s cannot be written, so a segment that goes will not be missed: %s", path, error.strerror)
+            LOG.warning("%s cannot be written, so a lost segment will not be detected: %s", path, error.strerror)
 
 
 def add(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None) -> None:
@@ -138,7 +138,7 @@ def add(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None)
 
 
 def needed(rows: Mapping[int, Row], kept: Container[int]) -> list[Row]:
-    """Those of segments to be kept, and of what followed them, be it gone."""
+    """Return the rows of segments in `kept` and of those that followed them, even if they are gone."""
     followers = {row.next_offset for row in rows.values() if row.base_offset in kept}
     return [row for row in rows.values() if row.base_offset in kept or row.base_offset in followers]
 
@@ -177,7 +177,7 @@ def read(directory: Path) -> dict[int, Row]:
 
 
 def row_in(line: bytes) -> Row | None:
-    """What a line says; None where it is damaged."""
+    """Parse a line; None if it is damaged."""
     text, _, checksum = line.rpartition(b" ")
     if checksum != b"%08x" % crc32(text):
         return None
@@ -205,10 +205,10 @@ def compare(directory: Path, found: Mapping[int, os.stat_result]) -> Succession:
 
 
 def is_of(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
-    """Whether the file of a segment is the one that a row tells of, and not one that was made of it and of what followed.
+    """True if the file of a segment is the one that a row describes, and not one that compaction made of it and of its successors.
 
-    That has the time of the last of those it was made of, and another inode. A copy of the directory has other inodes too: there the times
-    must tell the two apart.
+    The compacted file has the time of the last of its sources, and another inode. A copy of the directory has other inodes, too: there only
+    the times can differ.
     """
     if not is_as_noted(row, status):
         return False
@@ -217,22 +217,22 @@ def is_of(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
 
 
 def was_followed(path: Path) -> bool:
-    """Whether it is noted of a segment, as its file or a copy of it is now, that another followed it."""
+    """True if a valid row says that another segment followed this one; the file may be a copy."""
     row = read(path.parent).get(int(path.name[:20]))
     return row is not None and is_as_noted(row, os.stat(path))
 
 
 def is_as_noted(row: Row, status: os.stat_result) -> bool:
-    """Whether a file has the size and the time of a row, as its copy has, too."""
+    """True if a file has the size and the time of a row, as a copy does."""
     return (row.size_bytes, row.mtime_ms) == identity(status)[:2]
 
 
 def is_cut(row: Row, next_offset: int, found: Mapping[int, os.stat_result], rows: Mapping[int, Row]) -> bool:
-    """Whether the file that a row tells of has become shorter in its place.
+    """True if the file that a row describes was truncated in place.
 
-    What a cleaning made, of Kafka's too, got its time from what it was made of, and its name later: so a file whose two times are one was cut, and
-    so was one that is younger than what was noted, while the same segment follows it, whoever touched, chowned or copied it since. In a copy of the
-    directory inodes tell nothing: there it must have kept the times of the others.
+    Compaction, Kafka's too, sets the time of its result to that of the source and renames it later. So a file with equal modification and
+    change times was truncated. So was a file that is younger than its row and has the same successor, even if its attributes were changed
+    later. In a copy of the directory inodes mean nothing: a truncated file counts only if other files kept their times.
     """
     status = found[row.base_offset]
     size_bytes, mtime_ms, inode = identity(status)
@@ -248,7 +248,7 @@ def is_cut(row: Row, next_offset: int, found: Mapping[int, os.stat_result], rows
 
 
 def missing_segments(directory: Path) -> list[Missing | Shortened]:
-    """Those of a folder that may be in use; none while a cleaning's exchange is half done, which is carried through at a start."""
+    """Return the missing segments of a folder that may be in use; none while an exchange by compaction is incomplete, which a start completes."""
     names = sorted(os.listdir(directory))
     if FILE_NAME not in names or any(name.endswith((".cleaned", ".swap")) for name in names):
         return []
@@ -259,5 +259,5 @@ def missing_segments(directory: Path) -> list[Missing | Shortened]:
         except FileNotFoundError:
             pass  # It was deleted meanwhile.
     missing = compare(directory, found).missing
-    # So may those before it have been; the oldest goes first.
+    # segments are deleted from the front, so an earlier one may be deleted by now
     return [each for each in missing if (directory / f"{each.base_offset:020d}.log").exists()]

@@ -24,19 +24,19 @@ BASE_DIGITS = 20
 
 
 def offer(segment: Segment) -> None:
-    """Let a segment that is whole on the disk be carried through from here on, whatever happens."""
+    """Mark a segment that is complete on the disk, so that a start after a crash completes the exchange."""
     segment.rename(SWAP)
     sync_path(segment.directory)
 
 
 class Exchange:
-    """Puts an offered segment in the place of those with these base offsets, which nobody opens by name any more."""
+    """The exchange of a compacted segment for those with these base offsets, which are no longer opened by name."""
 
     def __init__(self, segment: Segment, bases: Sequence[int]) -> None:
         self._segment = segment
         self._bases = bases
         self._cleared = False
-        """Whether the old files are gone: what has their names then is new."""
+        """True if the old files are deleted: files with their names are new."""
 
     def carry_through(self) -> None:
         """Do what is still to be done; where that fails it may be called again."""
@@ -58,7 +58,7 @@ class Exchange:
 
 
 def discard(directory: Path) -> None:
-    """Delete what was written of a segment that has not begun to take its place."""
+    """Delete the files of a compacted segment before its exchange has started."""
     for ending in (SWAP, CLEANED):
         for path in directory.glob(f"*{ending}"):
             path.unlink(missing_ok=True)

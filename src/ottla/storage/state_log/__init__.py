@@ -1,4 +1,4 @@
-"""The log of a machine's state, where it is not as other logs: none of it may be missing, and snapshots stand for its beginning.
+"""The log of a machine's state. It differs from other logs: none of it may be missing, and snapshots replace its beginning.
 
-check: may it be taken up? · quorum_state: for whom this node has voted · values: what is in it, from outside · snapshot ──► voter: what Kafka's quorum looks for
+check: can it be loaded? · quorum_state: the vote of this node · values: its content, for tools · snapshot ──► voter: Kafka's records of the quorum
 """

@@ -1,7 +1,7 @@
-"""Whether the log of a state may be taken up after a crash: a torn end may go, anything else is damage.
+"""Check if the log of a state can be loaded after a crash: a torn end may be truncated, anything else is damage.
 
-Such a log is never compacted, and each of its batches is on the disk before it is answered, so there are no gaps in
-it, and nothing but the last batch can be torn. It is only read here: who finds damage changes nothing.
+Such a log is never compacted, and each of its batches is on the disk before it is acknowledged, so that it has no gaps,
+and only the last batch can be torn. The check only reads the log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ottla.storage.state_log.snapshot import Kind, control_of
 START_OVER = (
     "take this node out of the voters, empty its directory, and add it again: the others have what is missing here"
 )
-"""What helps a voter that is one of several."""
+"""The remedy for a voter with other voters."""
 VOTERS = Struct(">hBi")
 """How the record of the voters begins: version, count + 1, the first one's number."""
 LEADER_CHANGE, LEADER = 2, Struct(">hiB")
@@ -58,16 +58,16 @@ def damage_in(folder: Path, recovery_point: int) -> Damage | None:
     return None
 
 
-def fetch_anew(folder: Path) -> str:
-    """What helps a broker that only has a copy."""
-    return f"move {folder} away, and the broker fetches the metadata anew from the controllers"
+def fetch_again(folder: Path) -> str:
+    """Return the remedy for a broker, which only has a copy."""
+    return f"move {folder} away, and the broker fetches the metadata again from the controllers"
 
 
 def others_vote(folder: Path, node_id: int) -> bool:
-    """Whether anybody but this node keeps the metadata in a folder, as far as it can be read.
+    """True if another node votes on the metadata in a folder, as far as it can be read.
 
-    Who does has what is damaged here, and has not what a person would put in its place. Where nothing whole tells who votes it is a
-    controller's log, as a node that is alone has a snapshot that does; and a copy of it where nothing was promised.
+    Such a node has the records that are damaged here. If no record of the voters is readable, the log is a controller's, because a node
+    without others has a snapshot that names its voter; or it is a copy if there is no vote in the folder.
     """
     count, one = 0, node_id
     for kind, value in quorum_in(folder):
@@ -83,7 +83,7 @@ def others_vote(folder: Path, node_id: int) -> bool:
 
 
 def quorum_in(folder: Path) -> Iterator[tuple[int, bytes]]:
-    """What is said of the quorum in a folder, by kinds of control records, behind damage as well."""
+    """Yield the control records of the quorum in a folder by their kinds, also those after damage."""
     for path in [*sorted(folder.glob("*.checkpoint")), *sorted(folder.glob("*.log"))]:
         data = path.read_bytes() if path.is_file() else b""
         if not data:
@@ -106,7 +106,7 @@ def whole_end(file: OpenFile, offset: int, size: int) -> int | None:
 
 
 def is_torn_end(file: OpenFile, damage: Damage, size: int) -> bool:
-    """Whether an append can have been broken off there: the beginning of a batch, or room that was never filled."""
+    """True if an append may have been interrupted there: the start of a batch, or space that was never filled."""
     if damage.position + damage.size_bytes != size:
         return False
     data = os.pread(file.fileno(), damage.size_bytes, damage.position)
@@ -115,5 +115,5 @@ def is_torn_end(file: OpenFile, damage: Damage, size: int) -> bool:
     header = parse_header(data)
     if header.magic != MAGIC or header.size_bytes <= len(data) or header.base_offset != damage.offset:
         return False
-    # All of a batch, whose length alone is wrong, was not torn.
+    # a complete batch with a wrong length was not torn
     return crc32c(memoryview(data)[ATTRIBUTES_POSITION:]) != header.crc

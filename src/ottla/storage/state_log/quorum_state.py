@@ -1,7 +1,7 @@
-"""For whom a voter has voted and who it knows to lead: Kafka's `quorum-state`, one line of JSON in the folder of the metadata's log.
+"""The vote of this node and the leader that it knows: Kafka's `quorum-state`, one line of JSON next to the metadata log.
 
-What is in it was on the disk before anybody was told. A voter that forgets its vote votes twice, and then two lead in one epoch: a
-file that cannot be read therefore ends a start, and is never made anew.
+The file is on the disk before another node learns of its content. A voter that forgets its vote votes twice, and then an epoch has two
+leaders. Therefore a file that cannot be read stops a start, and is never recreated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BY_ID_ALONE, BY_DIRECTORY = 0, 1
 
 
 class QuorumState(NamedTuple):
-    """What a voter must not forget."""
+    """The state that a voter must not forget."""
 
     leader_epoch: int = 0
     leader_id: int = NOBODY
@@ -46,7 +46,7 @@ def read_quorum_state(directory: Path) -> QuorumState | None:
 
 
 def forgotten(what: str, *, alone: bool) -> CorruptRecordError:
-    """Why a voter does not go on whose promises are lost, and what helps; one that is `alone` has promised nothing to others."""
+    """Return the error for a voter without its vote, with the remedy; a voter that is `alone` has promised nothing to others."""
     if alone:
         return CorruptRecordError(f"{what}: restore it from a backup, or, as this node votes alone, remove the file")
     return CorruptRecordError(
@@ -61,7 +61,7 @@ def write_quorum_state(directory: Path, state: QuorumState, version: int = BY_DI
 
 
 def text(state: QuorumState, version: int) -> str:
-    """As Kafka writes it; what version 0 had beside, nobody reads."""
+    """Return the text as Kafka writes it; the additional fields of version 0 are not read."""
     fields: dict[str, Any] = {"leaderId": state.leader_id, "leaderEpoch": state.leader_epoch, "votedId": state.voted_id}
     if version == BY_ID_ALONE:
         fields = {"clusterId": "", **fields, "appliedOffset": 0, "currentVoters": []}

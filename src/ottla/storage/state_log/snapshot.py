@@ -35,7 +35,7 @@ FOOTER = bytes(3)
 """Version, no tags."""
 BATCH_BYTES = 1 << 20
 FIRST_BYTES = 1 << 16
-"""The first batch is in there: a header, and who the voters are."""
+"""Enough bytes for the first batch, which has a header and the voters."""
 
 
 class Kind(IntEnum):
@@ -48,7 +48,7 @@ class Kind(IntEnum):
 
 
 class SnapshotId(NamedTuple):
-    """What a snapshot holds: all below `offset`; the leader's epoch is that of the last record."""
+    """The content of a snapshot: everything below `offset`. The leader epoch is that of the last record."""
 
     offset: int
     epoch: int
@@ -59,18 +59,18 @@ class SnapshotId(NamedTuple):
 
 
 EMPTY = SnapshotId(0, 0)
-"""What a log that has all its records begins with: it holds nothing, and says who the voters are."""
+"""The snapshot at the start of a log that has all its records: it only names the voters."""
 
 
 class State(NamedTuple):
-    """What the bytes of a snapshot say."""
+    """The parsed bytes of a snapshot."""
 
     values: list[bytes]
     """Its records' values."""
     time_ms: int
     """When the last record in it was written."""
     quorum: Quorum = Quorum()
-    """What it says of who keeps the metadata: those of Ottla 0.1 and of a Kafka with fixed voters say nothing."""
+    """The voters; empty in snapshots of Ottla 0.1, and of a Kafka with voters in its settings."""
 
     @property
     def has_voters(self) -> bool:
@@ -157,12 +157,12 @@ def control_batch(records: Sequence[tuple[Kind, bytes]], now_ms: int) -> bytes:
 
 
 def read_state(directory: Path, snapshot: SnapshotId) -> State:
-    """What a snapshot holds; CorruptRecordError where it is not whole, OSError where it is not there."""
+    """Read a snapshot; CorruptRecordError if it is not whole, OSError if it does not exist."""
     return state_in(read_whole(directory / snapshot.file_name), str(directory / snapshot.file_name))
 
 
 def state_in(data: bytes, name: str) -> State:
-    """What the bytes of a snapshot say; CorruptRecordError, which names the file, where they are not whole."""
+    """Parse the bytes of a snapshot; CorruptRecordError, with the file's name, if they are not whole."""
     try:
         return parsed(data)
     except CorruptRecordError as error:
@@ -178,7 +178,7 @@ def parsed(data: bytes) -> State:
         end = position + header.size_bytes
         verify(data, position, header)
         pairs = control_of(data, position, header)
-        quorum = told_of_quorum(quorum, pairs)
+        quorum = merge_quorum(quorum, pairs)
         control.append(pairs[0] if pairs else None)
     first, last = (control[0], control[-1]) if control else (None, None)
     if end != len(data) or first is None or first[0] != Kind.HEADER or last is None or last[0] != Kind.FOOTER:
@@ -188,8 +188,8 @@ def parsed(data: bytes) -> State:
     return State(values, time_of(first[1] or b""), quorum)
 
 
-def told_of_quorum(known: Quorum, pairs: Sequence[tuple[int, bytes | None]]) -> Quorum:
-    """What is known of the voters after control records."""
+def merge_quorum(known: Quorum, pairs: Sequence[tuple[int, bytes | None]]) -> Quorum:
+    """Return the voters after some control records."""
     for kind, value in pairs:
         if kind == Kind.KRAFT_VERSION:
             known = known._replace(version=value)

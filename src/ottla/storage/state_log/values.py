@@ -15,7 +15,7 @@ from ottla.storage.state_log.snapshot import NAME, SnapshotId, read_state
 
 
 def values_in(folder: Path) -> Iterator[bytes]:
-    """Those of the snapshot, then those of all of the log, of which the snapshot may have some already."""
+    """Yield the values of the snapshot, then those of the whole log, which may repeat some."""
     if not folder.is_dir():
         return
     names = sorted(path.name for path in folder.iterdir())

@@ -1,7 +1,7 @@
-"""Who keeps the cluster's metadata, as a snapshot of it says (KIP-853): this node alone, known by its directory.
+"""The voter of the cluster's metadata, as a snapshot names it (KIP-853): this node alone, with the id of its directory.
 
-Kafka finds its quorum there, where no voters are in its settings. No endpoint is told, since this broker has no
-listener for controllers; a Kafka that opens the directory puts its own in.
+Kafka reads its quorum from there if its settings have no voters. The record has no endpoint, because this broker has no
+listener for controllers; a Kafka that opens the directory adds its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VOTERS = Struct(">hBi16sBhhBBB")
 
 
 class Quorum(NamedTuple):
-    """What a log or a snapshot of others says of its voters, as it stands there."""
+    """The voters in a log or a snapshot of others, as raw records."""
 
     version: bytes | None = None
     voters: bytes | None = None
@@ -29,7 +29,7 @@ class Quorum(NamedTuple):
         return self.version
 
     def voters_record(self) -> bytes | None:
-        """The value of one that says who they are."""
+        """Return the value of the control record that lists the voters."""
         return self.voters
 
 

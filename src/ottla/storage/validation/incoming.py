@@ -1,7 +1,7 @@
-"""Batches as they come to a log, looked at before they are let in.
+"""Validate batches before they are appended.
 
-One walk sees whether everything is as it must be, and makes no object for that; where anything is not, `refuse` goes the
-long way and says what. The one rule: what the walk lets pass, the long way would, too.
+One walk checks everything and creates no objects for valid batches. If any is not valid, `refuse` checks again, slower, and raises
+the reason. The rule: a batch that the walk accepts is also accepted by the slow check.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MASK32 = 0xFFFF_FFFF
 LEAST_RECORD = 7
 """Bytes of a record: its length, attributes, two deltas, three lengths of nothing."""
 LAST_SHIFT = 28
-"""Of a number of 32 bits, seven to an octet."""
+"""The shift of the last byte of a 32-bit varint, with seven bits in each byte."""
 EXPANSION = (1, 1032, 22, 255, 1 << 15)
 """How many times larger than itself what is compressed can be at most, by codec: gzip's longest match is 258 of 2 bits, snappy's 64 of 3
 octets, lz4 adds 255 for one, zstd has 128 KiB of one octet in a block of 4."""
@@ -80,11 +80,11 @@ class Incoming:
     largest: int
     """Bytes of the largest batch."""
     identified: bool
-    """Whether any names its producer."""
+    """True if any batch has a producer id."""
     claims_time: bool
-    """Whether any says that its time is the broker's."""
+    """True if any batch has the timestamp type of the broker."""
     backwards: bool
-    """Whether any says that all of its records are earlier than the first."""
+    """True if the header of any batch claims that all of its records are earlier than the first."""
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
@@ -135,7 +135,7 @@ class Incoming:
         return True
 
     def headers(self) -> list[BatchHeader]:
-        """Those of the batches, as they stand."""
+        """Return the headers of the batches, as they are."""
         found: list[BatchHeader] = []
         position = 0
         while position < self.size_bytes:
@@ -161,7 +161,7 @@ class Incoming:
 
 
 def is_possible(octets: Any, position: int) -> bool:
-    """Whether a batch says nothing of itself that no batch can be."""
+    """True if the header has only values that are possible."""
     last_delta = raw.int32(octets, position + 23)
     if octets[position + 16] != MAGIC or raw.int16(octets, position + 21) & CODEC_MASK > ZSTD:
         return False
@@ -169,7 +169,7 @@ def is_possible(octets: Any, position: int) -> bool:
 
 
 def is_a_producers(octets: Any, position: int) -> bool:
-    """Whether a batch is as producers make them."""
+    """True if a batch has the attributes that producers send."""
     attributes = raw.int16(octets, position + 21)
     if raw.int64(octets, position) != 0 or attributes & CONTROL:
         return False
@@ -179,7 +179,10 @@ def is_a_producers(octets: Any, position: int) -> bool:
 
 
 def has_its_records(octets: Any, position: int, size: int) -> bool:
-    """Whether a possible batch has as many records as it says. What is compressed is not opened: whether it begins so, and so many could be in there."""
+    """True if a possible batch has the number of records that it claims.
+
+    Compressed records are not decompressed: they must start as the codec requires, and be large enough for that number.
+    """
     count, codec = raw.int32(octets, position + 57), raw.int16(octets, position + 21) & CODEC_MASK
     end = position + size
     position += HEADER_BYTES
@@ -204,7 +207,7 @@ def has_its_records(octets: Any, position: int, size: int) -> bool:
 
 
 def begins_as(octets: Any, position: int, end: int, codec: int) -> bool:
-    """Whether what is compressed begins as its codec does; a bare block of snappy may begin as it likes."""
+    """True if compressed bytes start as the codec requires; a bare snappy block may start with any byte."""
     if end - position < 4:
         return False
     first = raw.int32(octets, position) & MASK32
@@ -258,7 +261,7 @@ def refuse(view: memoryview, config: LogConfig, from_client: bool) -> None:
 
 
 def doubt(octets: Any, position: int, header: BatchHeader) -> str:
-    """What a batch says of its records that is not true of them."""
+    """Return the claim of a batch about its records that is wrong."""
     codec, begin = header.codec, position + HEADER_BYTES
     if codec and not begins_as(octets, begin, position + header.size_bytes, codec):
         return f"they are not {codec.name.lower()}, as it says"

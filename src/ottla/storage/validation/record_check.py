@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 LIMIT_BYTES = 64 * 1024 * 1024
-"""What a batch may hold, decompressed, to be looked at: compressors make a thousand times of what they are given."""
+"""Limit for the decompressed size of a batch that is checked: compression ratios reach a thousand."""
 MOST_ERRORS = 1000
 """Records that are named in one refusal."""
 NO_TIMESTAMP = -1
@@ -32,22 +32,22 @@ LEVELS = {
 
 
 def needs_look(headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> bool:
-    """Whether these batches cannot be taken by their headers alone."""
+    """True if these batches cannot be accepted by their headers alone."""
     return not config.opaque or any(is_late(header, config, now_ms) or is_false(header) for header in headers)
 
 
 def is_late(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
-    """Whether some record lies too far ahead of our clock."""
+    """True if a record is too far ahead of the broker's clock."""
     return header.max_timestamp - now_ms > config.message_timestamp_after_max_ms and not config.timestamp_type
 
 
 def is_false(header: BatchHeader) -> bool:
-    """Whether the header says that all records are earlier than the first, which retention would believe."""
+    """True if the header claims that all records are earlier than the first; retention would rely on that."""
     return header.max_timestamp < header.base_timestamp
 
 
 def examined(data: memoryview, headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> Buffer:
-    """The batches as this log takes them, which may be compressed anew; RecordsRefusedError where it takes them not."""
+    """Return the batches as this log accepts them, recompressed if necessary; RecordsRefusedError if it rejects them."""
     parts: list[Buffer] = []
     position = 0
     for header in headers:
@@ -132,7 +132,7 @@ def level_of(codec: Codec, config: LogConfig) -> int | None:
 
 
 def check_format(data: Buffer) -> None:
-    """Refuse message sets from before Kafka 0.11, whose other fields lie elsewhere, and what is too short for a batch."""
+    """Reject message sets from before Kafka 0.11, which have other fields, and data that is too short for a batch."""
     if len(data) > MAGIC_POSITION and 0 <= data[MAGIC_POSITION] < MAGIC:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
