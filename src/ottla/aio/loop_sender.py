@@ -32,7 +32,6 @@ class LoopSender(Sender):
     """The event loop that it belongs to."""
     _timer: asyncio.TimerHandle | None = None
     _due = False
-    _ended = False
     _fd = -1
 
     def start(self) -> None:
@@ -55,8 +54,8 @@ class LoopSender(Sender):
     def wakeup(self) -> None:
         """There may be something to do: have a turn soon."""
         if self.loop is not None and not self._due:
-            self._due = True
             self.loop.call_soon(self._turn)
+            self._due = True  # last: an exception of a signal handler costs at most a turn too many
 
     def wakeup_for_metadata(self) -> None:
         self.wakeup()
@@ -92,14 +91,16 @@ class LoopSender(Sender):
         manager = self._transactions
         if manager is None or not manager.machine.status.has_open_transaction:
             return True
-        with manager as machine:
-            machine.abandon()
+        with manager.lock:
+            manager.machine.abandon()
+        manager.report()
         return False
 
     def _end(self) -> None:
         self._ended = True
         EXITS.remove(self._finish_at_exit)
         self.batches.abort()
+        self._run_decisions()
         if self.loop is not None and not self._client.closed:
             self.loop.remove_reader(self._fd)
         self._stop_timer()

@@ -199,13 +199,10 @@ class Producer(ProducerFace):
 
     async def _abort_if_possible(self) -> None:
         """After an exception: it is that one that is to be raised, not another that comes of aborting."""
-        if self._core.can_abort:
-            try:
-                await self.abort_transaction()
-            except Exception as error:
-                LOG.warning(
-                    "[%s] the transaction is not aborted, the coordinator will do it: %s", self.client_id, error
-                )
+        try:
+            await self._sender.await_steps(self._core.abort_block())
+        except Exception as error:
+            LOG.warning("[%s] the transaction is not aborted, the coordinator will do it: %s", self.client_id, error)
 
 
 explain_names(Producer, PRODUCER)

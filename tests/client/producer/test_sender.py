@@ -183,14 +183,13 @@ class Story:
     def begin(self) -> None:
         """A transaction, in which the partition takes part."""
         assert self.manager is not None
-        with self.manager as machine:
-            done = machine.init_transactions()
+        machine = self.manager.machine
+        done = machine.init_transactions()
         while not done.done:
             self.sender.run_once()
-        with self.manager as machine:
-            machine.acknowledged("init_transactions")
-            machine.begin_transaction()
-            machine.send_to(TopicPartition("t", 0))
+        machine.acknowledged("init_transactions")
+        machine.begin_transaction()
+        machine.send_to(TopicPartition("t", 0))
 
     def versions(self, kind: type[Any]) -> list[int]:
         """In which versions requests of a kind came."""

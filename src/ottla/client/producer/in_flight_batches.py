@@ -329,8 +329,10 @@ class InFlightBatches:
             batch.result.complete(error=error)
             self._accumulator.finish(batch)
         if self._transactions is not None:
-            with self._transactions as machine:
-                machine.drop_requests(IllegalStateError("the producer was closed before this was done"))
+            with self._transactions.lock:
+                self._transactions.machine.drop_requests(
+                    IllegalStateError("the producer was closed before this was done")
+                )
 
 
 def times(sent: int) -> str:

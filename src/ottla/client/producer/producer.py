@@ -57,7 +57,11 @@ class Producer(ProducerFace):
         wrong with the record itself is raised at once, as RecordTooLargeError and SerializationError are, and the
         callback is not called. `timestamp` is in milliseconds; left out it is now.
         """
-        queued = offered(self, topic, value, key, partition, timestamp, headers, on_delivery)
+        try:
+            queued = offered(self, topic, value, key, partition, timestamp, headers, on_delivery)
+        except BaseException:  # of a signal handler, perhaps between the record and the sender's wakeup
+            self._core.sender.wakeup()
+            raise
         if isinstance(queued, RecordFuture):
             return queued
         return self._core.sender.run(self._core.queue(queued))
@@ -195,13 +199,10 @@ class Producer(ProducerFace):
 
     def _abort_if_possible(self) -> None:
         """After an exception: it is that one that is to be raised, not another that comes of aborting."""
-        if self._core.can_abort:
-            try:
-                self.abort_transaction()
-            except Exception as error:
-                LOG.warning(
-                    "[%s] the transaction is not aborted, the coordinator will do it: %s", self.client_id, error
-                )
+        try:
+            self._core.sender.run(self._core.abort_block())
+        except Exception as error:
+            LOG.warning("[%s] the transaction is not aborted, the coordinator will do it: %s", self.client_id, error)
 
 
 explain_names(Producer, PRODUCER)

@@ -185,8 +185,9 @@ class ProducerCore:
 
     def begin_transaction(self) -> None:
         manager, began = self.needs_transactions("begin_transaction"), self.clock.monotonic()
-        with manager as machine:
-            machine.begin_transaction()
+        with manager.lock:
+            manager.machine.begin_transaction()
+        manager.report()
         self.calls.record("txn-begin", self.clock.monotonic() - began)
 
     def init_transactions(self, timeout: float | None) -> Steps[None]:
@@ -204,7 +205,7 @@ class ProducerCore:
 
     def commit_transaction(self, timeout: float | None) -> Steps[None]:
         """Send what is queued, and make the transaction count."""
-        steps = self._step("commit_transaction", lambda machine: machine.commit_transaction(), timeout)
+        steps = self._step("commit_transaction", self._begin_commit, timeout)
         return self.calls.timed("txn-commit", steps)
 
     def abort_transaction(self, timeout: float | None) -> Steps[None]:
@@ -227,8 +228,7 @@ class ProducerCore:
         """
         if not self.is_block_interrupted:
             return
-        manager = self.needs_transactions("begin_transaction")
-        call = manager.machine.unfinished_call
+        call, can_abort = yield from self._find_unfinished()
         if call == "commit_transaction":
             try:
                 yield from self.commit_transaction(None)
@@ -236,15 +236,17 @@ class ProducerCore:
             except TransactionAbortableError as error:
                 LOG.warning("[%s] the transaction whose commit was interrupted is aborted: %s", self.client_id, error)
                 yield from self.abort_transaction(None)
-        elif call == "abort_transaction" or manager.machine.status.can_abort:
+        elif call == "abort_transaction" or can_abort:
             yield from self.abort_transaction(None)
         self.is_block_interrupted = False
 
     def hand_over(self) -> OpenTransaction:
         """Leave the transaction open for another producer to end."""
         manager = self.needs_transactions("hand_over_transaction")
-        with manager as machine:
-            return machine.hand_over()
+        with manager.lock:
+            given = manager.machine.hand_over()
+        manager.report()
+        return given
 
     def take_over(self, given: OpenTransaction) -> None:
         """Go on in a transaction that was handed over."""
@@ -256,17 +258,30 @@ class ProducerCore:
                 f"a transaction of transactional.id {given.transactional_id!r} cannot be ended by a producer of "
                 f"{self.config.transactional_id!r}; give it the same"
             )
-        with manager as machine:
-            machine.take_over(given)
+        with manager.lock:
+            manager.machine.take_over(given)
+        manager.report()
 
-    @property
-    def can_abort(self) -> bool:
-        """Whether there is a transaction, and anything can still be done about it."""
-        return (
-            self.transactional is not None
-            and self.transactional.machine.status.can_abort
-            and not self.accumulator.closed
-        )
+    def abort_block(self) -> Steps[None]:
+        """Abort the transaction of a block that an exception left, unless its commit was begun, which may count."""
+        if self.transactional is None or self.accumulator.closed:
+            return
+        call, can_abort = yield from self._find_unfinished()
+        if can_abort and call != "commit_transaction":
+            yield from self.abort_transaction(None)
+
+    def _find_unfinished(self) -> Steps[tuple[str | None, bool]]:
+        """Return the user's call that has not finished, and whether there is a transaction that can be aborted."""
+        self.needs_transactions("begin_transaction")
+        decision = self.sender.decide(lambda machine: (machine.unfinished_call, machine.status.can_abort))
+        yield from self.until(decision.is_settled, FOREVER)
+        call, can_abort = decision.value
+        return call, can_abort
+
+    def _begin_commit(self, machine: TransactionMachine) -> Outcome:
+        for batch in self.accumulator.incomplete():
+            machine.send_to(batch.tp)  # an exception in the user's thread may have come before it
+        return machine.commit_transaction()
 
     def needs_transactions(self, call: str) -> TransactionManager:
         """Who knows of transactions; an error for `call` where there can be none, or none any more."""
@@ -310,15 +325,14 @@ class ProducerCore:
     def _step(self, call: str, begin: Callable[[TransactionMachine], Outcome], timeout: float | None) -> Steps[None]:
         """Begin a step of a transaction, have everything queued sent meanwhile, and wait for the end."""
         manager = self.needs_transactions(call)
-        with manager as machine:
-            outcome = begin(machine)
         span = self.max_block if timeout is None else checked_timeout(timeout)
-        if not (yield from self._pressing(lambda: outcome.is_settled() or self._is_refused(), span)):
+        decision = self.sender.decide(begin)
+        if not (yield from self._pressing(lambda: decision.is_settled() or self._is_refused(), span)):
             raise self.sender.late(call, span)
-        with manager as machine:
-            machine.acknowledged(call)
-        if outcome.error is not None:
-            raise outcome.error
+        if decision.error is None:
+            with manager.lock:
+                manager.machine.acknowledged(call)
+        decision.raise_error()
 
     def _is_refused(self) -> bool:
         """Never; raises what keeps us from the first answer of any broker, which goes on being tried."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
@@ -36,6 +37,7 @@ from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.client.producer.transaction_sender import TransactionSender
+from ottla.client.producer.transactions.decision import Decision, Step
 from ottla.client.producer.turns import Turns
 from ottla.client.runtime.exits import EXITS
 from ottla.client.runtime.future import THREAD
@@ -93,9 +95,11 @@ class Sender:
         self._accumulator = accumulator
         self._name = name
         self._asleep = False  # whether it waits
-        self._closing = self._forced = False
+        self._closing = self._forced = self._ended = False
         self._pause = threading.Event()
         self._turns = Turns()
+        self._decisions: deque[Decision] = deque()
+        """Calls of users to the transaction machine that are run at the beginning of the next turn."""
         accumulator.wake = self.wakeup
         client.on_disowned = accumulator.disown
         self.thread = threading.Thread(target=self._run, name=f"ottla-producer-network-thread | {name}", daemon=True)
@@ -135,7 +139,28 @@ class Sender:
         """There may be something to do; costs next to nothing while the sender is busy anyway."""
         if self._asleep:
             self._asleep = False
-            self._client.wakeup()
+            try:
+                self._client.wakeup()
+            except BaseException:  # of a signal handler, perhaps before the client was woken
+                self._asleep = True
+                raise
+
+    def decide(self, step: Step) -> Decision:
+        """Have the sender's thread run a user's call of the transaction machine, where no signal handler interrupts it."""
+        decision = Decision(step)
+        self._decisions.append(decision)
+        if self._ended:
+            self._run_decisions()
+        self.wakeup()
+        return decision
+
+    def _run_decisions(self) -> None:
+        manager, decisions = self._transactions, self._decisions
+        while decisions and manager is not None:
+            with manager.lock:
+                if decisions:
+                    decisions.popleft().run(manager.machine)
+            manager.report()
 
     def wakeup_for_metadata(self) -> None:
         """Somebody waits for metadata: have the client ask at once."""
@@ -207,7 +232,9 @@ class Sender:
         while not self._forced and self._accumulator.incomplete():
             self._run_once_safely()
         self._abort_transaction()
+        self._ended = True
         self.batches.abort()
+        self._run_decisions()
         self._turns.end()
         self._client.finish(hurried=self._forced)
         EXITS.remove(self._finish_at_exit)
@@ -220,8 +247,9 @@ class Sender:
             if clock.monotonic() >= deadline:
                 LOG.warning("[%s] closed with a transaction open: %s", self._name, self._client.trouble())
                 return
-            with manager as machine:
-                machine.abandon()
+            with manager.lock:
+                manager.machine.abandon()
+            manager.report()
             self._run_once_safely()
 
     def _run_once_safely(self) -> None:
@@ -245,6 +273,7 @@ class Sender:
         manager, sender = self._transactions, self._transaction_sender
         if manager is None or sender is None:
             return FOREVER
+        self._run_decisions()
         if manager.machine.status.is_fatal:
             self.batches.fail_all(manager.machine.status.error or IllegalStateError("the producer failed"))
         elif manager.machine.status.is_aborting:

@@ -1,6 +1,11 @@
-"""The lock around a `TransactionMachine`: users' threads and the sender's come to it by `with manager as machine`.
+"""The lock around a `TransactionMachine`, which users' threads and the sender's thread share.
 
-What concerns single batches, `sequences`, is the sender's alone, and needs none.
+An exception of a signal handler may end a call of the user's thread between any two bytecodes. Therefore the lock is
+taken by `with manager.lock:`, which is one step of the interpreter (an `__enter__` in Python may be interrupted with the
+lock held), and of the user's calls only those change the machine in the user's thread whose effect is one assignment.
+The sender's thread runs the others (`Sender.decide`).
+
+What concerns single batches, `sequences`, is the sender's alone, and needs no lock.
 """
 
 from __future__ import annotations
@@ -41,17 +46,17 @@ class TransactionManager:
         self._taking_part = self.machine.contents.taking_part
         self._name = name
         self.events = events or EventStream()
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
+        """Held for every look at more than one field of the machine, and for every change; `report` follows."""
 
-    def __enter__(self) -> TransactionMachine:
-        self._lock.acquire()
-        return self.machine
-
-    def __exit__(self, *_: object) -> None:
+    def report(self) -> None:
+        """Log and trace what the machine went through. Called without the lock, after a change."""
         status = self.machine.status
-        news = status.take_news() if status.news else ()
-        changes = changes_of(status) if status.passed else ()
-        self._lock.release()
+        if not status.news and not status.passed:
+            return
+        with self.lock:
+            news = status.take_news()
+            changes = changes_of(status) if status.passed else ()
         if self.events.active:
             for change in changes:
                 self.events.tell(change)
@@ -62,13 +67,15 @@ class TransactionManager:
         """Something is queued for this partition; whether it is new to the transaction. Each record tells."""
         if tp in self._taking_part:
             return False
-        with self as machine:
-            return machine.send_to(tp)
+        with self.lock:
+            is_new = self.machine.send_to(tp)
+        return is_new
 
     def fail_transaction(self, error: Exception) -> None:
         """A record of the transaction is lost: all of it must be aborted."""
-        with self as machine:
-            machine.fail_transaction(error)
+        with self.lock:
+            self.machine.fail_transaction(error)
+        self.report()
 
     # What the accumulator and the sender ask of batches
 
@@ -76,8 +83,8 @@ class TransactionManager:
         """Whether the first batch of a queue may be sent."""
         if self.transactional_id is None:
             return self.sequences.may_drain(batch)
-        with self as machine:
-            return machine.may_drain(batch)
+        with self.lock:
+            return self.machine.may_drain(batch)
 
     def number(self, batch: ProducerBatch) -> None:
         """A batch is about to be sent."""
@@ -89,9 +96,10 @@ class TransactionManager:
 
     def batch_failed(self, batch: ProducerBatch, error: Exception, *, certain: bool) -> None:
         """A batch is given up; `certain` tells that it is not in the log."""
-        with self as machine:
+        with self.lock:
             self.sequences.failed(batch, certain=certain)
-            machine.fail_transaction(error)
+            self.machine.fail_transaction(error)
+        self.report()
 
 
 def changes_of(status: TransactionStatus) -> list[TransactionChanged]:

@@ -36,21 +36,27 @@ class TransactionSender:
         `incomplete` tells whether records wait for their outcome. It is asked under the lock: an answer from before it
         may be older than a transaction that was filled and given up meanwhile, whose records would go with the next.
         """
-        with self._manager as machine:
-            machine.resolve()
+        try:
+            with self._manager.lock:
+                return self._send_due(self._manager.machine, now, incomplete)
+        finally:
+            self._manager.report()
+
+    def _send_due(self, machine: TransactionMachine, now: float, incomplete: Callable[[], bool]) -> float:
+        machine.resolve()
+        request, wait = machine.next_request(now, incomplete=incomplete)
+        if request is None:
+            return wait
+        node = self._node_for(machine, request, now)
+        if node is None:
+            # Finding the coordinator comes first now, if that is what is missing.
             request, wait = machine.next_request(now, incomplete=incomplete)
-            if request is None:
-                return wait
-            node = self._node_for(machine, request, now)
-            if node is None:
-                # Finding the coordinator comes first now, if that is what is missing.
-                request, wait = machine.next_request(now, incomplete=incomplete)
-                node = self._node_for(machine, request, now) if request is not None else None
-            if node is None or request is None:
-                return min(wait, 0.1) if wait else 0.1
-            if not self._client.ready(node, now):
-                return self._not_ready(machine, request, node, now)
-            self._send(machine, request, node, now)
+            node = self._node_for(machine, request, now) if request is not None else None
+        if node is None or request is None:
+            return min(wait, 0.1) if wait else 0.1
+        if not self._client.ready(node, now):
+            return self._not_ready(machine, request, node, now)
+        self._send(machine, request, node, now)
         return FOREVER
 
     def _node_for(self, machine: TransactionMachine, request: TxnRequest, now: float) -> Node | None:
@@ -94,13 +100,15 @@ class TransactionSender:
     def _handle(self, request: TxnRequest, response: ClientResponse) -> None:
         if self._manager.events.active:
             self._manager.events.tell(CoordinatorAnswered(request.NAME, error_in(request, response)))
-        with self._manager as machine:
+        machine = self._manager.machine
+        with self._manager.lock:
             if response.error is not None:
                 machine.fail(response.error)
             elif response.disconnected or response.message is None:
                 machine.lost(request, response.received)
             else:
                 machine.answered(request, response.message, response.received, v2=self._is_v2(response.node_id))
+        self._manager.report()
 
     def _is_v2(self, node_id: int) -> bool:
         versions = self._client.api_versions.get(node_id)

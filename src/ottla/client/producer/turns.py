@@ -1,12 +1,15 @@
-"""The turns of the sender, as those who wait for what comes of them see them.
+"""The turns of the sender's loop, and the threads that wait for the end of one.
 
-Whoever waits does so in `Steps`, which look again each time a turn has ended. Costs a turn nothing while nobody waits.
+A thread waits in `Steps`, which look again each time a turn has ended. It waits at a lock of its own, which the sender
+releases: an exception of a signal handler in the waiting thread cannot leave anything held that the sender needs (a
+`threading.Condition` could stay locked). A turn costs nothing while no thread waits.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TypeVar
+from collections import deque
+from typing import Any, TypeVar
 
 from ottla.client.runtime.steps import Steps
 
@@ -18,14 +21,13 @@ class Turns:
 
     def __init__(self) -> None:
         self._count = 0
-        self._waiting = 0
-        self._ended = threading.Condition()
+        self._waiting: deque[Any] = deque()
+        """The locks of threads that wait, or have waited since the last turn."""
 
     def end(self) -> None:
         self._count += 1
-        if self._waiting:  # who begins to wait now has looked at the count before, or sees the new one
-            with self._ended:
-                self._ended.notify_all()
+        while self._waiting:  # a thread that begins to wait now sees the new count
+            self._waiting.popleft().release()
 
     def run(self, steps: Steps[T]) -> T:
         """Do what waits, blocked meanwhile; what interrupts the waiting is raised where the steps wait."""
@@ -46,9 +48,8 @@ class Turns:
 
     def _wait(self, seen: int, span: float) -> None:
         """Until a turn has ended after `seen` of them, for `span` seconds at most."""
-        with self._ended:
-            self._waiting += 1
-            try:
-                self._ended.wait_for(lambda: self._count != seen, min(span, threading.TIMEOUT_MAX))
-            finally:
-                self._waiting -= 1
+        gate = threading.Lock()
+        gate.acquire()
+        self._waiting.append(gate)
+        if self._count == seen:
+            gate.acquire(timeout=max(0.0, min(span, threading.TIMEOUT_MAX)))

@@ -25,10 +25,14 @@ class TransactionContents:
         """Whether a broker may know of it."""
 
     def add(self, tp: TopicPartition, *, implicit: bool) -> None:
-        """Something is queued for a partition; `implicit` where its broker takes it in unasked."""
-        self.taking_part.add(tp)
-        (self.partitions if implicit else self.new).add(tp)
+        """Something is queued for a partition; `implicit` where its broker takes it in unasked.
+
+        Called again if an exception ended it: `taking_part`, which says that it is done, comes last.
+        """
+        if tp not in self.partitions:
+            (self.partitions if implicit else self.new).add(tp)
         self.started = True
+        self.taking_part.add(tp)
 
     def take_new(self) -> set[TopicPartition]:
         """Those that a broker has to be told of, which is about to be done."""

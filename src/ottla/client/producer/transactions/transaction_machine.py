@@ -163,9 +163,8 @@ class TransactionMachine:
         if not self.contents.reached:
             raise IllegalStateError("hand_over_transaction(): no broker knows of the transaction yet; flush() first")
         given = OpenTransaction(self.transactional_id, *self.sequences.producer, self.v2)
-        error = IllegalStateError("the transaction was handed over to another producer; close this one")
+        self.status.error = IllegalStateError("the transaction was handed over to another producer; close this one")
         self.status.enter(S.FATAL_ERROR)
-        self.status.error = error
         return given
 
     def take_over(self, given: OpenTransaction) -> None:
@@ -173,8 +172,8 @@ class TransactionMachine:
         check_call("init_transactions", self.status.state, self.status.error)
         self.sequences.adopt(ProducerIdAndEpoch(given.producer_id, given.epoch))
         self.v2 = given.implicit
-        self.status.enter(S.IN_TRANSACTION)
         self.contents.started = self.contents.reached = True
+        self.status.enter(S.IN_TRANSACTION)
 
     @property
     def unfinished_call(self) -> str | None:
@@ -194,7 +193,11 @@ class TransactionMachine:
             self._begin_abort()
 
     def may_drain(self, batch: ProducerBatch) -> bool:
-        """Whether the first batch of a queue may be sent: it is its turn, and its partition takes part."""
+        """Whether the first batch of a queue may be sent: it is its turn, and its partition takes part.
+
+        The partition is added here if an exception in the user's thread came between the record and `send_to`.
+        """
+        self.send_to(batch.tp)
         begun = self.status.is_open or batch.has_sequence
         if not begun or batch.tp not in self.contents.partitions or not self.sequences.may_drain(batch):
             return False
@@ -327,10 +330,11 @@ class TransactionMachine:
             self._ending = None
 
     def _become_abortable(self, error: Exception) -> None:
-        self.status.become(S.ABORTABLE_ERROR)
-        self.status.error = error
+        # In this order, because an exception in a user's thread may end it: see `TransactionManager`.
         if not self.v2:
             self.sequences.bump_needed = True
+        self.status.error = error
+        self.status.become(S.ABORTABLE_ERROR)
         self.drop_requests(self.status.lost_transaction(), aborting=True)
 
     def _begin_abort(self) -> Outcome:
@@ -346,7 +350,7 @@ class TransactionMachine:
             # The coordinator has forgotten the id, and would not take the end of a transaction from it.
             self.status.become(S.INITIALIZING)
             self._ask_for_id(self.sequences.producer)
-        elif self.contents.started or not commit:
+        elif self.contents.started or self.contents.reached or not commit:
             self.requests.add(EndTxn(self.transactional_id, self.sequences.producer, commit=commit, v2=self.v2))
         else:
             self._become_ready()
