@@ -18,6 +18,8 @@ from ottla.spark.sink.dead_letters import PREFIX, STAGE
 POLL = "TASK_POLL"
 """The stage, as Kafka Connect calls it, of rows that a source cannot read."""
 REMEDY = "set errors: {tolerance: all, deadLetterTopic: …}, which puts such rows aside"
+LONGEST_CAUSE = 2000
+"""Characters that are kept of a cause, in which a database may repeat a value."""
 CUT_BYTES = 100_000
 """Bytes that are kept of a row that is too large for its topic."""
 
@@ -67,12 +69,13 @@ class DeadLetterTopic:
                     too_large.append(row)
             for row in too_large:
                 data = value_of(row.values)
-                cut = BadRow(row.values, f"{row.cause} (cut here from {len(data):,} bytes)")
+                cut = BadRow(row.values, f"{row.cause[: LONGEST_CAUSE // 2]} (cut here from {len(data):,} bytes)")
                 producer.send(self.topic, data[:CUT_BYTES], headers=self.headers(cut, stage)).result()
 
     def headers(self, row: BadRow, stage: str) -> list[tuple[str, bytes | None]]:
         """The cause in the words of Kafka Connect; there is no topic, because the row is not a record."""
-        known = {"topic": "", "connector.name": self.pipeline, "stage": stage, "exception.message": row.cause}
+        cause = row.cause if len(row.cause) <= LONGEST_CAUSE else f"{row.cause[:LONGEST_CAUSE]}…"
+        known = {"topic": "", "connector.name": self.pipeline, "stage": stage, "exception.message": cause}
         return [(PREFIX + name, text.encode(errors="replace")) for name, text in known.items()]
 
 

@@ -12,6 +12,7 @@ import pytest
 from ottla import Broker, Consumer, TopicPartition
 from ottla.pipelines.databases.database import RefusedRowError
 from ottla.pipelines.databases.url import database_of
+from ottla.pipelines.dead_letters import REMEDY
 from ottla.pipelines.sinks.database.statements import Statements
 from ottla.pipelines.sinks.database.table_writer import TableWriter
 from ottla.pipelines.sinks.upserts import DELETED
@@ -103,11 +104,40 @@ def test_a_time_that_a_table_does_not_have_is_put_aside(mysql: MySql, tmp_path: 
     assert "at" in cause
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e300])
+def test_a_number_that_mysql_does_not_have_is_put_aside(
+    mysql: MySql, tmp_path: Path, broker: Broker, number: float
+) -> None:
+    mysql.run("create table orders (id int primary key, n float)")
+    statements = Statements(database_of(mysql.url, tmp_path), "orders", ("id", "n"))
+    mysql.run(statements.create_marks())
+    one = TableWriter(statements.database, statements, "q", topic_at(broker))
+    assert one.write(0, [pa.RecordBatch.from_pydict({"id": [1, 2, 3], "n": [1.0, number, 3.0]})]) == (2, 1)
+    assert mysql.rows("select id from orders order by id") == [(1,), (3,)]
+    ((row, _),) = letters_at(broker)
+    assert row["id"] == 2
+
+
 def test_without_dead_letters_a_refused_row_is_the_batch_s(either: Either, tmp_path: Path, broker: Broker) -> None:
     one = writer(either, tmp_path, broker)
     strict = TableWriter(one.database, one.statements, "q")
-    with pytest.raises(RefusedRowError):
-        strict.write(0, [rows((1, "a", 1), (2, "too long", 2))])
+    with pytest.raises(RefusedRowError) as error:
+        strict.write(0, [rows((1, "a", 1), (2, "too long", 2), (3, "b", 3))])
+    told = str(error.value)
+    assert told.startswith("table orders: row id = 2, item = 'too long', n = 2: ")
+    assert "item" in told.partition("n = 2: ")[2]
+    assert told.endswith(f"; correct such rows or leave them out in a step, or {REMEDY}")
+    assert either.rows("select * from orders") == []
+    assert strict.write(0, [rows((1, "a", 1))]).rows == 1
+
+
+def test_a_key_that_two_parts_of_a_batch_have_is_refused_with_the_remedy(
+    either: Either, tmp_path: Path, broker: Broker
+) -> None:
+    one = writer(either, tmp_path, broker)
+    strict = TableWriter(one.database, one.statements, "q")
+    with pytest.raises(RefusedRowError, match="correct such rows or leave them out in a step, or set errors:"):
+        strict.write(0, [rows((1, "a", 1)), rows((1, "b", 2))])
     assert either.rows("select * from orders") == []
 
 

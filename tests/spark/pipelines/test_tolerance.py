@@ -171,3 +171,15 @@ def test_without_dead_letters_such_a_null_fails_the_pipeline_once_with_its_row(
     (reason,) = [told.facts["reason"] for told in folder.told if told.event == "failed"]
     assert "column 'n' is null in the row id = 2, n = None, and the table does not allow that; fill it" in reason
     assert ids_in(folder, kind) == []
+
+
+def test_a_row_without_a_key_for_a_compacted_topic_is_a_dead_letter(folder: Folder, topics: Topics) -> None:
+    source = topics.create("in")
+    topics.send(source, '{"id": "a", "n": 1}', '{"id": null, "n": 2}', '{"id": "c", "n": 3}')
+    pipeline = tolerant(topics, topic(source, valueFormat="json", valueSchema="id string, n bigint"))
+    pipeline["sink"] = topic(f"{topics.prefix}-out", key="id", table=True)
+    assert folder.run(p=pipeline), folder.told
+    assert [record.key for record in committed(topics.servers, f"{topics.prefix}-out")] == [b"a", b"c"]
+    (letter,) = committed(topics.servers, f"{topics.prefix}-dead")
+    assert json.loads(letter.value)["n"] == 2
+    assert told(letter)["exception.message"].startswith("it has no key, and ")

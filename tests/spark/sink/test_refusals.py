@@ -31,6 +31,9 @@ class Cluster:
     def limit(self, topic: str) -> tuple[int, str]:
         return 300, "max.message.bytes"
 
+    def requires_keys(self, topic: str) -> bool:
+        return topic == "table"
+
 
 def judged(option: str | None = "t", **columns: Any) -> tuple[dict[str, list[Any]], list[RefusedRow]]:
     """The values that are written to each topic, and what is refused."""
@@ -47,6 +50,14 @@ def test_rows_without_fault_go_as_they_are() -> None:
 def test_rows_find_their_topics_in_their_order() -> None:
     topics = pa.array(["x", "y", "x", "x"])
     assert judged(None, topic=topics, value=pa.array(list("abcd"))) == ({"x": ["a", "c", "d"], "y": ["b"]}, [])
+
+
+def test_rows_without_a_key_are_refused_for_a_compacted_topic() -> None:
+    written, refusals = judged("table", key=pa.array(["a", None, ""]), value=pa.array(["x", "y", None]))
+    assert written == {"table": ["x", None]}
+    told = "it has no key, and 'table' is compacted, which takes only records with one; give it a key"
+    assert refusals == [RefusedRow(1, "table", told)]
+    assert judged("table", value=pa.array(["x"])) == ({}, [RefusedRow(0, "table", told)])
 
 
 def test_a_topic_of_the_query_that_is_forbidden_is_no_fault_of_its_rows() -> None:

@@ -41,6 +41,8 @@ ENGINE = "select engine from information_schema.tables where table_schema = %s a
 TABLES = "select table_name from information_schema.tables where table_schema = %s"
 OF_A_ROW = ((1292,), (1366,), (1411,), (1644,), (3819,), (4025,))
 """Errors about a value for which PyMySQL has a class of other errors: times, text, SIGNAL, CHECK."""
+NO_NUMBER = "can not be used with MySQL"
+"""How PyMySQL refuses NaN and infinity."""
 TRANSACTIONAL = {"InnoDB", "ROCKSDB", "ndbcluster"}
 
 
@@ -119,6 +121,7 @@ class Mysql:
         except pymysql.MySQLError as error:
             told = " ".join(str(error.args[-1] if error.args else "").split()) or "the connection is broken"
             of_row = isinstance(error, pymysql.DataError | pymysql.IntegrityError) or error.args[:1] in OF_A_ROW
+            of_row = of_row or told.endswith(NO_NUMBER)
             raise (RefusedRowError if of_row else DatabaseError)(f"database {self.name}: {told}") from None
 
     def table(self, connection: Connection, name: str) -> Table:

@@ -41,6 +41,9 @@ class TopicLimits(Protocol):
     def limit(self, topic: str) -> tuple[int, str]:
         """The most bytes of a record, and the name of the setting that says so."""
 
+    def requires_keys(self, topic: str) -> bool:
+        """Return True if the topic is compacted, so that brokers refuse records without a key."""
+
 
 class TopicRows(NamedTuple):
     """The rows for one topic."""
@@ -108,6 +111,7 @@ def topic_fault(topic: str | None, target: TopicLimits, *, named_by_rows: bool) 
 def row_faults(topic: str, rows: pa.RecordBatch, target: TopicLimits) -> Iterator[tuple[int, str]]:
     """The rows that cannot be written there, each with a reason."""
     names = rows.schema.names
+    yield from key_faults(topic, rows, target)
     if "partition" in names:
         yield from partition_faults(topic, rows.column("partition"), target.partitions(topic))
     if "timestamp" in names:
@@ -115,6 +119,17 @@ def row_faults(topic: str, rows: pa.RecordBatch, target: TopicLimits) -> Iterato
     if "headers" in names:
         yield from header_faults(rows.column("headers"))
     yield from size_faults(topic, rows, *target.limit(topic))
+
+
+def key_faults(topic: str, rows: pa.RecordBatch, target: TopicLimits) -> Iterator[tuple[int, str]]:
+    """Yield the rows without a key, if the topic is compacted."""
+    has_keys = "key" in rows.schema.names
+    if not rows.num_rows or (has_keys and not rows.column("key").null_count):
+        return
+    if target.requires_keys(topic):
+        missing = places(rows.column("key").is_null()) if has_keys else range(rows.num_rows)
+        for row in missing:
+            yield row, f"it has no key, and {topic!r} is compacted, which takes only records with one; give it a key"
 
 
 def partition_faults(topic: str, column: Any, count: int) -> Iterator[tuple[int, str]]:

@@ -6,7 +6,7 @@ A shell around a producer; `refusals` judges, `dead_letters` words.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.client.admin import ConfigResource
 from ottla.client.producer import Producer, RecordFuture, TableReceipt
@@ -21,10 +21,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LIMIT = "max.message.bytes"
+POLICY = "cleanup.policy"
 JOINED_BYTES = 8 * 1024 * 1024
 REMEMBERED = 300.0
-"""Seconds for which a topic's limit is believed."""
-_limits: dict[tuple[str, str], tuple[float, int | None]] = {}
+"""Seconds for which the configs of a topic are taken from memory."""
+
+
+class TopicConfigs(NamedTuple):
+    """The configs of a topic that decide which records it takes; as far as the brokers report them."""
+
+    limit: int | None = None
+    is_compacted: bool = False
+
+
+_configs: dict[tuple[str, str], tuple[float, TopicConfigs]] = {}
 
 
 class Topics:
@@ -48,22 +58,30 @@ class Topics:
             self._limits[topic] = self.own if topic_limit is None else min(self.own, (topic_limit, LIMIT))
         return self._limits[topic]
 
+    def requires_keys(self, topic: str) -> bool:
+        return self.configs(topic).is_compacted
+
     def topic_limit(self, topic: str) -> int | None:
-        """The topic's own limit, None where it is not told; asked now and then."""
+        """Return the topic's own limit; None if it is not known."""
+        return self.configs(topic).limit
+
+    def configs(self, topic: str) -> TopicConfigs:
+        """Return the configs of the topic, which are described again after some minutes."""
         key, now = (self.options.kafka["bootstrap.servers"], topic), time.monotonic()
-        if key not in _limits or _limits[key][0] < now:
-            _limits[key] = (now + REMEMBERED, asked_limit(self.options, topic))
-        return _limits[key][1]
+        if key not in _configs or _configs[key][0] < now:
+            _configs[key] = (now + REMEMBERED, described_configs(self.options, topic))
+        return _configs[key][1]
 
 
-def asked_limit(options: SinkOptions, topic: str) -> int | None:
-    """What the brokers say; None where they do not, for one who may write need not be allowed to ask."""
+def described_configs(options: SinkOptions, topic: str) -> TopicConfigs:
+    """Return what the brokers report; a user that may write may lack the right to describe."""
     resource = ConfigResource("topic", topic)
     try:
-        entry = admin_of(options.kafka).describe_configs([resource])[resource].get(LIMIT)
+        entries = admin_of(options.kafka).describe_configs([resource])[resource]
     except OttlaError:
-        return None
-    return None if entry is None or entry.value is None else int(entry.value)
+        return TopicConfigs()
+    limit, policy = (None if (entry := entries.get(name)) is None else entry.value for name in (LIMIT, POLICY))
+    return TopicConfigs(None if limit is None else int(limit), "compact" in (policy or ""))
 
 
 class RowWriter:

@@ -5,7 +5,7 @@ A batch that is done again finds its mark and is left out. Two attempts at once 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -17,7 +17,7 @@ from ottla.pipelines.databases.binary_copy import goes_as_it_is
 from ottla.pipelines.databases.copying import is_plain, means_the_same
 from ottla.pipelines.databases.database import Database, DatabaseError, RefusedRowError
 from ottla.pipelines.databases.table import Table
-from ottla.pipelines.dead_letters import BadRow, DeadLetterTopic
+from ottla.pipelines.dead_letters import REMEDY, BadRow, DeadLetterTopic, shown
 from ottla.pipelines.sinks.batches import Written
 from ottla.pipelines.sinks.database.copied_rows import CopiedRows
 from ottla.pipelines.sinks.database.refused_rows import cause_of
@@ -27,6 +27,10 @@ from ottla.pipelines.sinks.database.statements import Statements
 
 OF_A_ROW = (RefusedRowError, pa.ArrowInvalid, OverflowError, UnicodeError)
 """What a value of a row is to blame for: the database refuses it, or its driver or Arrow cannot write it."""
+
+
+class UndoneError(Exception):
+    """A transaction that was a trial is rolled back."""
 
 
 class Way(Protocol):
@@ -52,12 +56,41 @@ class TableWriter:
     def write(self, batch: int, rows: Iterable[pa.RecordBatch], offsets: str | None = None) -> Written:
         """Write a batch and its mark; no row if the batch was written before. `offsets` is the digest of its offsets."""
         if self.letters is None:
-            return Written(self.write_all(batch, offsets, rows))
+            return Written(self.write_strictly(batch, offsets, rows))
         held = list(rows)
         with suppress(*OF_A_ROW):
             return Written(self.write_all(batch, offsets, held))
         # Outside of the handler, whose traceback would keep a cursor, and with it SQLite's lock.
         return self.write_good(batch, offsets, held, self.letters)
+
+    def write_strictly(self, batch: int, offsets: str | None, rows: Iterable[pa.RecordBatch]) -> int:
+        """Write all rows; RefusedRowError, with the row, if one of them is refused."""
+        last: list[pa.RecordBatch] = []
+
+        def remembered() -> Iterator[pa.RecordBatch]:
+            for each in rows:
+                last[:] = [each]
+                yield each
+
+        try:
+            return self.write_all(batch, offsets, remembered())
+        except OF_A_ROW as error:
+            told = " ".join(str(error).split()) or type(error).__name__
+        # Outside of the handler, as above.
+        found = self.first_refused(last[0]) if last else None
+        if found is not None:
+            row = ", ".join(f"{name} = {shown(value)}" for name, value in found.values.items())
+            told = f"table {self.statements.table}: row {row}: {found.cause}"
+        raise RefusedRowError(f"{told}; correct such rows or leave them out in a step, or {REMEDY}")
+
+    def first_refused(self, rows: pa.RecordBatch) -> BadRow | None:
+        """Return the first of some rows that the table refuses, and write none; None if it takes these rows alone."""
+        refused: list[BadRow] = []
+        with suppress(UndoneError, DatabaseError), self.database.connect() as connection:
+            table = self.database.table(connection, self.statements.table)
+            self.try_rows(connection, rows, table, refused, is_trial=True)
+            raise UndoneError
+        return refused[0] if refused else None
 
     def write_good(
         self, batch: int, offsets: str | None, held: Iterable[pa.RecordBatch], letters: DeadLetterTopic
@@ -73,8 +106,10 @@ class TableWriter:
                 letters.send(refused)
             return Written(count, len(refused))
 
-    def try_rows(self, connection: Any, rows: pa.RecordBatch, table: Table, refused: list[BadRow]) -> int:
-        """Write rows, by halves where one of them is refused; how many were written."""
+    def try_rows(
+        self, connection: Any, rows: pa.RecordBatch, table: Table, refused: list[BadRow], *, is_trial: bool = False
+    ) -> int:
+        """Write rows, by halves if one of them is refused; return how many were written. A trial ends at the first refused row."""
         if not rows.num_rows:
             return 0
         connection.execute("savepoint ottla_rows")
@@ -87,10 +122,12 @@ class TableWriter:
             if rows.num_rows == 1:
                 values = {name: plain(rows.column(name))[0] for name in self.statements.columns}
                 refused.append(BadRow(values, cause_of(error, table, values)))
+                if is_trial:
+                    raise UndoneError from None
                 return 0
             half = rows.num_rows // 2
             parts = (rows.slice(0, half), rows.slice(half))
-            return sum(self.try_rows(connection, part, table, refused) for part in parts)
+            return sum(self.try_rows(connection, part, table, refused, is_trial=is_trial) for part in parts)
         connection.execute("release savepoint ottla_rows")
         return rows.num_rows
 
