@@ -46,13 +46,14 @@ class Story:
 
     def __init__(self, *, buffer_memory: int = 100_000, codec: Codec = Codec.NONE, **settings: Any) -> None:
         self.clock = ManualClock()
+        self.pool = BufferPool(buffer_memory)
         self.accumulator = RecordAccumulator(
             **{
                 "batch_size": BATCH,
                 "linger_ms": LINGER * 1000,
                 "delivery_timeout_ms": 120_000,
                 "retry_backoff": ExponentialBackoff(100, 1000, NoJitter()),
-                "pool": BufferPool(buffer_memory),
+                "pool": self.pool,
                 "make_builder": lambda max_bytes: BatchBuilder(codec, None, max_bytes),
                 "make_sticky": lambda: StickyPartitioner(BATCH, Random(1)),
                 "monotonic": self.clock.monotonic,
@@ -110,7 +111,7 @@ def test_a_record_larger_than_a_batch_travels_alone() -> None:
 
 def test_the_sender_is_woken_only_when_a_batch_is_begun() -> None:
     story, woken = Story(), []
-    story.accumulator.wake = lambda: woken.append("once")
+    story.accumulator.set_waker(lambda: woken.append("once"))
     for _ in range(2):
         story.append()
     assert woken == ["once"]
@@ -128,7 +129,7 @@ def test_nothing_is_added_to_a_batch_that_was_taken() -> None:
 @pytest.mark.behaviour("P2")
 def test_memory_is_taken_per_batch_and_given_back_when_it_is_finished() -> None:
     story = Story(buffer_memory=2 * BATCH)
-    pool = story.accumulator.pool
+    pool = story.pool
     story.append(partition=0)
     story.append(partition=0)
     assert pool.available_bytes == BATCH
@@ -144,7 +145,7 @@ def test_memory_is_taken_per_batch_and_given_back_when_it_is_finished() -> None:
 def test_a_shortage_of_memory_makes_everything_due() -> None:
     story = Story()
     story.append()
-    story.accumulator.pool.claim(EVERYTHING)
+    story.pool.claim(EVERYTHING)
     assert story.ready() == {1}
 
 
@@ -315,11 +316,11 @@ def test_a_batch_found_too_large_comes_back_as_two_with_the_same_records(codec: 
     story = Story(codec=codec, batch_size=10_000)
     futures = [story.append() for _ in range(9)]
     batch = story.drain()[0]
-    before = story.accumulator.pool.available_bytes
+    before = story.pool.available_bytes
     story.accumulator.split_and_reenqueue(batch)
     story.accumulator.finish(batch)
     assert not [each for each in gc.get_referrers(batch) if isinstance(each, dict | list)], "its memory can go"
-    assert story.accumulator.pool.available_bytes == before
+    assert story.pool.available_bytes == before
     parts = [part for _ in range(2) for part in story.drain()]
     story.accumulator.reenqueue(parts[1], 0)
     story.accumulator.reenqueue(parts[0], 0)
@@ -331,7 +332,7 @@ def test_a_batch_found_too_large_comes_back_as_two_with_the_same_records(codec: 
         story.accumulator.finish(part)
     assert [future.result(0).offset for future in futures] == list(range(10, 19))
     assert story.accumulator.incomplete() == []
-    assert story.accumulator.pool.available_bytes == 100_000
+    assert story.pool.available_bytes == 100_000
 
 
 def test_a_closed_accumulator_takes_nothing_and_everything_is_due() -> None:
@@ -341,10 +342,10 @@ def test_a_closed_accumulator_takes_nothing_and_everything_is_due() -> None:
     assert story.ready() == {1}
     with pytest.raises(IllegalStateError, match="closed"):
         story.append()
-    free = story.accumulator.pool.available_bytes
+    free = story.pool.available_bytes
     with pytest.raises(IllegalStateError, match="closed"):
         story.accumulator.append_batch(TopicPartition("t", 0), b"x" * 100, 1)
-    assert story.accumulator.pool.available_bytes == free
+    assert story.pool.available_bytes == free
 
 
 def test_whole_batches_go_to_one_partition_after_the_other() -> None:

@@ -38,7 +38,7 @@ def test_who_waits_too_long_is_told_which_settings_to_raise(stuck: Producer, top
     stuck._core.max_block = 0.05
     with pytest.raises(BufferExhaustedError, match=r"max\.block\.ms = 60000: 4000 bytes \(buffer\.memory\)"):
         stuck.send(topic, RECORD)
-    pool = stuck._core.accumulator.pool
+    pool = stuck._core.parts.pool
     assert pool.queued == 0
     assert pool.available_bytes == ROOM - 2 * (len(RECORD) + 82)
 
@@ -71,7 +71,7 @@ def test_a_record_that_waits_when_its_producer_is_closed_is_refused(stuck: Produ
 
     thread = threading.Thread(target=send)
     thread.start()
-    eventually(lambda: stuck._core.accumulator.pool.queued == 1)
+    eventually(lambda: stuck._core.parts.pool.queued == 1)
     stuck._core.sender.initiate_close()
     thread.join(20)
     assert "closed" in str(errors[0])
@@ -86,7 +86,7 @@ def test_ctrl_c_while_a_record_waits_leaves_the_line(
     monkeypatch.setattr(stuck._core.sender._turns, "_wait", interrupt)
     with pytest.raises(KeyboardInterrupt):
         stuck.send(topic, RECORD)
-    assert stuck._core.accumulator.pool.queued == 0
+    assert stuck._core.parts.pool.queued == 0
 
 
 def test_an_interrupted_flush_lets_batches_linger_again(

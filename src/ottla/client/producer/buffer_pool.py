@@ -1,7 +1,7 @@
-"""The memory that records waiting to be sent may take.
+"""Limits the memory of batches that wait or are in flight, after Kafka's `BufferPool`.
 
-Only keeps count: the bytes themselves are the batches'. Who finds none free stands in line with a `Claim`, and is served in
-the order they came, so that a large record is not starved by small ones. Waits for nobody itself; any thread may call.
+Counts bytes only; the batches own the memory. If too few bytes are free, the caller queues with a `Claim`. Claims are granted
+in order, so that small records do not starve a large one. Nothing here waits; any thread may call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import deque
 
 
 class Claim:
-    """A place in the line for so many bytes: waiting, then granted, then spent on a batch or withdrawn."""
+    """A queued request for memory: waiting, then granted, then spent on a batch or withdrawn."""
 
     __slots__ = ("granted", "size", "spent")
 
@@ -19,69 +19,69 @@ class Claim:
         self.size = size
         self.granted = False
         self.spent = False
-        """Whether a batch holds the bytes, and will give them back."""
+        """True if a batch owns the bytes and will return them."""
 
 
 class BufferPool:
-    """`buffer.memory` and who holds how much of it."""
+    """The free part of `buffer.memory`, and the claims that wait for it."""
 
     def __init__(self, total_bytes: int) -> None:
         self.total_bytes = total_bytes
         self.closed = False
         self._available = total_bytes
         self._lock = threading.Lock()
-        self._line: deque[Claim] = deque()
+        self._claims: deque[Claim] = deque()
 
     @property
     def available_bytes(self) -> int:
-        """What nobody holds."""
+        """The free bytes."""
         return self._available
 
     @property
     def queued(self) -> int:
-        """How many stand in line."""
-        return len(self._line)
+        """The number of waiting claims."""
+        return len(self._claims)
 
     def allocate(self, size: int) -> bool:
-        """Take `size` bytes if they are free and nobody stands in line for them."""
+        """Take `size` bytes if they are free and no claim waits."""
         with self._lock:
-            if self._line or self._available < size:
+            if self._claims or self._available < size:
                 return False
             self._available -= size
             return True
 
     def claim(self, size: int) -> Claim:
-        """Stand in line for `size` bytes; who has spent them or wants them no more says `withdraw`."""
+        """Queue for `size` bytes. The caller withdraws the claim in any case, also after it is spent."""
         claim = Claim(size)
         with self._lock:
-            self._line.append(claim)
-            self._serve()
+            self._claims.append(claim)
+            self._grant()
         return claim
 
     def withdraw(self, claim: Claim) -> None:
-        """Leave the line; what was granted and not spent is given back."""
+        """Remove a claim; return its bytes if they were granted and not spent."""
         with self._lock:
             if not claim.granted:
-                self._line.remove(claim)
+                self._claims.remove(claim)
             elif not claim.spent:
                 self._available += claim.size
             claim.granted = claim.spent = True
-            self._serve()
+            self._grant()
 
     def deallocate(self, size: int) -> None:
-        """Give `size` bytes back."""
+        """Return `size` bytes."""
         with self._lock:
             self._available += size
             assert self._available <= self.total_bytes
-            if self._line:
-                self._serve()
+            if self._claims:
+                self._grant()
 
     def close(self) -> None:
-        """Nobody needs to wait any more."""
+        """End the waits for memory."""
         self.closed = True
 
-    def _serve(self) -> None:
-        while self._line and self._line[0].size <= self._available:
-            claim = self._line.popleft()
+    def _grant(self) -> None:
+        while self._claims and self._claims[0].size <= self._available:
+            claim = self._claims.popleft()
             self._available -= claim.size
             claim.granted = True

@@ -1,4 +1,4 @@
-"""The parts a producer is made of, put together."""
+"""Constructs the parts of a producer."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from ottla.trace import EventStream
 
 
 class ProducerParts(Struct):
-    """Who does what in a producer."""
+    """The parts of a producer."""
 
     metadata: Metadata
     client: NetworkClient
     transactions: TransactionManager | None
-    """None where the producer is not idempotent."""
+    """None if the producer is not idempotent."""
+    pool: BufferPool
     accumulator: RecordAccumulator
     sender: Sender
     intake: RecordIntake
@@ -43,7 +44,7 @@ class ProducerParts(Struct):
 
 
 def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: type[Sender]) -> ProducerParts:
-    """All parts, which know of each other what they need; ConfigError where a partitioner will not do."""
+    """Construct all parts. Raise ConfigError for an invalid partitioner."""
     random, events = Random(), EventStream(clock)
     partitioner = partitioner_for(config.partitioner_class, ignore_keys=config.partitioner_ignore_keys)
     interceptors = ProducerInterceptors(config.interceptor_classes) if config.interceptor_classes else None
@@ -57,12 +58,13 @@ def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: 
     transactions = transactions_of(config, client_id, backoff, events)
     codec, level = Codec[config.compression_type.upper()], config.compression_level
     spare = SpareBuffers({config.batch_size, config.table_batch_bytes})
+    pool = BufferPool(config.buffer_memory)
     accumulator = RecordAccumulator(
         batch_size=config.batch_size,
         linger_ms=config.linger_ms,
         delivery_timeout_ms=config.delivery_timeout_ms,
         retry_backoff=backoff,
-        pool=BufferPool(config.buffer_memory),
+        pool=pool,
         make_builder=partial(new_builder, codec, level, spare),
         make_sticky=lambda: StickyPartitioner(config.batch_size, random),
         monotonic=clock.monotonic,
@@ -82,13 +84,13 @@ def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: 
     sender = make_sender(config, client, accumulator, client_id, transactions, events)
     intake = RecordIntake(config, metadata, accumulator, transactions, partitioner, interceptors)
     rows = RowBatches(config, codec, partitioner, clock, spare, sealed=transactions is None)
-    return ProducerParts(metadata, client, transactions, accumulator, sender, intake, rows, interceptors, events)
+    return ProducerParts(metadata, client, transactions, pool, accumulator, sender, intake, rows, interceptors, events)
 
 
 def transactions_of(
     config: ProducerConfig, name: str, backoff: ExponentialBackoff, events: EventStream
 ) -> TransactionManager | None:
-    """Who numbers the batches, and knows of transactions."""
+    """Return the part that numbers batches and decides about transactions, if the producer is idempotent."""
     if not config.enable_idempotence:
         return None
     return TransactionManager(
@@ -101,5 +103,5 @@ def transactions_of(
 
 
 def new_builder(codec: Codec, level: int | None, spare: SpareBuffers, max_bytes: int) -> BatchBuilder:
-    """What a batch is written with; knows nothing of the producer, which must be free to be forgotten."""
+    """Return the builder of a batch. It does not refer to the producer, so that an unclosed one can be collected."""
     return BatchBuilder(codec, level, max_bytes, spare.take(max_bytes))

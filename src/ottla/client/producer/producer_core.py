@@ -89,7 +89,7 @@ class ProducerCore:
 
     def take_metrics(self) -> ClientMetrics:
         """The numbers as they are; from any thread."""
-        now, pool, sheet = self.clock.monotonic(), self.accumulator.pool, Sheet(self.client_id)
+        now, pool, sheet = self.clock.monotonic(), self.parts.pool, Sheet(self.client_id)
         write_client(sheet, "producer", [self.parts.client], now)
         self.sender.sensors.write(sheet, now)
         self.calls.write(sheet.of("producer-metrics"), now, PRODUCER_CALLS)
@@ -128,7 +128,7 @@ class ProducerCore:
                 yield from self._granted(claim, deadline)
                 future = self.intake.offer_again(held, claim)
             finally:
-                self.accumulator.pool.withdraw(claim)
+                self.parts.pool.withdraw(claim)
             if future is not None:
                 return future  # else the topic has gone meanwhile
 
@@ -353,7 +353,7 @@ class ProducerCore:
 
     def _granted(self, claim: Claim, deadline: float) -> Steps[None]:
         """Wait in line for memory; everything queued is due meanwhile."""
-        pool = self.accumulator.pool
+        pool = self.parts.pool
         self.sender.wakeup()
         until_granted = self.until(lambda: claim.granted or pool.closed, deadline)
         if not (yield from self.calls.timed("bufferpool-wait", until_granted)):
@@ -383,14 +383,14 @@ class ProducerCore:
         return queued.result
 
     def _queue_when_granted(self, tp: TopicPartition, batch: RowBatch) -> Steps[ProducerBatch]:
-        claim = self.accumulator.pool.claim(len(batch.data))
+        claim = self.parts.pool.claim(len(batch.data))
         try:
             yield from self._granted(claim, self.clock.monotonic() + self.max_block)
             queued = self.accumulator.append_batch(tp, batch.data, batch.rows, claim)
             assert queued is not None, "there is memory for it"
             return queued
         finally:
-            self.accumulator.pool.withdraw(claim)
+            self.parts.pool.withdraw(claim)
 
     def _refuse_rows(self, topic: str, batch: RowBatch) -> ProduceRequestResult:
         """What becomes of rows that are too large: those before them may be on their way, so their receipt tells."""

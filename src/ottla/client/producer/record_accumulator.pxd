@@ -7,23 +7,25 @@ from ottla.client.producer.producer_batch cimport ProducerBatch, upper_bound_byt
 
 @cython.final
 cdef class TopicQueues:
-    cdef readonly dict queues, newest
     cdef readonly StickyPartitioner sticky
+    cdef dict _queues, _newest
+
+    @cython.locals(batch=ProducerBatch)
+    cdef ProducerBatch open_batch(self, int partition)
 
 @cython.final
 cdef class RecordAccumulator:
-    cdef readonly object pool
-    cdef public bint closed
-    cdef public object wake
+    cdef bint _closed
+    cdef object _pool, _wake
     cdef Py_ssize_t _batch_size
     cdef double _linger, _delivery_timeout
     cdef object _retry_backoff, _make_builder, _make_sticky, _monotonic, _numbering, _events, _spare, _lock, _acquire, _release, _muted, _drain_starts
     cdef bint _adaptive
     cdef Py_ssize_t _flushes, _serial
     cdef dict _topics
-    cdef object _outcomes, _incomplete
+    cdef object _incomplete
 
-    @cython.locals(future=RecordFuture, size=Py_ssize_t, begun=bint, batch=ProducerBatch)
+    @cython.locals(future=RecordFuture, size=Py_ssize_t, is_started=bint, batch=ProducerBatch)
     cpdef RecordFuture append(
         self, topic, int partition, int partitions, long long timestamp, bytes key, bytes value, headers,
         on_delivery=*, claim=*
@@ -34,5 +36,3 @@ cdef class RecordAccumulator:
         on_delivery
     )
     cdef ProducerBatch _new_batch(self, topic, int partition, int partitions, Py_ssize_t reserved)
-
-cdef ProducerBatch open_batch(ProducerBatch newest)

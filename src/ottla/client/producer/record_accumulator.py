@@ -1,31 +1,27 @@
-"""Records waiting to be sent, in a queue of batches per partition.
+"""Records waiting to be sent, in a queue of batches per partition, after Kafka's `RecordAccumulator`.
 
-Pure but for its lock: decides by the time it is handed, and waits for nobody. Users' threads append, the sender drains;
-one lock guards the queues, never across I/O.
+Time is an argument and nothing here waits; the only side effects are locks. Users' threads append records, the sender
+takes batches; one lock guards the queues and is never held during I/O.
 
-Why batches. A record costs some hundred nanoseconds to append, a request tens of microseconds on each side: they are
-paid once for a batch. A batch is due when it is full, when its first record has waited `linger.ms`, or when somebody
-presses: flush, close, or a record that finds no memory. `ready` answers "who has something due", a broker at a time,
-for a request takes along all that is there for its broker: so with a busy neighbour a batch leaves before it has
-lingered.
+Batches. Appending a record takes some hundred nanoseconds, a request tens of microseconds on each side: that price is
+paid once per batch. A batch is due when it is full, when its first record has waited `linger.ms`, or during a flush, a
+close, or a wait for memory. `ready` returns the brokers that have a due batch; a request takes all batches of its
+broker, so that a batch may leave before it has lingered.
 
-What keeps records in order. The queue of a partition is one; the newest batch is at its back and alone is written to,
-the oldest leaves first. A batch that must be sent again goes back by `order`, before all that were begun after it,
-and by then those may be on their way. Two things keep them from overtaking it:
+Order. Each partition has one queue. Only the newest batch, at its end, is appended to; the oldest leaves first. A batch
+that is retried is inserted by `order`, before all that were started after it, some of which may be in flight already.
+Two mechanisms keep those from overtaking it:
 
-* with idempotence, the numbers: the broker takes batch n+1 of a producer only after batch n, refuses it otherwise,
-  and the client holds back (`Numbering.may_drain`) until it is its turn again. Up to five batches of a partition are
-  on their way at a time;
-* without, muting: `max.in.flight.requests.per.connection` = 1 has the sender mute a partition while a batch of it is
-  under way, and `drain` passes over it. With more than one in flight and no idempotence a retry may change places
-  with what came later.
+* With idempotence, sequence numbers: the broker accepts batch n+1 of a producer only after batch n, and the client
+  holds later batches back (`Numbering.may_drain`). Up to five batches of a partition are in flight at a time.
+* Without it, muting: with `max.in.flight.requests.per.connection` = 1 the sender mutes a partition while a batch of it
+  is in flight, and `drain` skips it. With more requests in flight a retry may be written after later batches.
 
-Memory is counted by batch, not by record: `batch.size` when one is begun, or what its only record needs, given back
-when it has its outcome. So `buffer.memory` bounds what is queued and what is in flight together.
+Memory is reserved per batch, not per record: `batch.size` bytes when it is started, or the size of a single larger
+record, returned when the batch has its result. So `buffer.memory` bounds queued and in-flight batches together.
 
-A flush does not wait for the queues to be empty, which with other threads sending they may never be: it notes the
-number of the newest batch and waits until every batch up to that has its outcome. A split batch shares its number
-with its parts.
+A flush does not wait for empty queues, which other threads may keep filling: it reads the number of the newest batch
+and waits until every batch up to that has its result. A split batch shares its number with its parts.
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from ottla.client.metadata.cluster import Cluster
+from ottla.client.metadata.cluster import Cluster, TopicInfo
 from ottla.client.producer.buffer_pool import BufferPool, Claim
 from ottla.client.producer.events import BEGUN
 from ottla.client.producer.future import RecordFuture
@@ -54,24 +50,24 @@ Queue = deque[ProducerBatch]
 
 
 class ReadyCheck(Struct):
-    """Who has something to be sent to."""
+    """The brokers with due batches, and when to check again."""
 
     nodes: set[int] = field(default_factory=set)
     next_check: float = FOREVER
-    """Seconds after which more may have become ready by waiting."""
+    """Seconds until more batches may be due."""
     leaderless_partitions: set[TopicPartition] = field(default_factory=set)
-    """Topics with something to send and nobody to send it to."""
+    """Partitions that have batches and no known leader."""
 
 
 class Numbering(Protocol):
-    """Who numbers batches as they are sent, and holds back those whose turn it is not."""
+    """Assigns sequence numbers to batches, and holds back those that must wait for others."""
 
     def may_drain(self, batch: ProducerBatch) -> bool:
-        """Whether the first batch of a queue may be sent now."""
+        """True if the first batch of a queue may be sent now."""
         ...
 
     def number(self, batch: ProducerBatch) -> None:
-        """It is about to be sent."""
+        """Assign the sequence number of a batch that is about to be sent."""
         ...
 
 
@@ -79,19 +75,89 @@ CLOSED = "the producer is closed, as every producer is in a forked child; make a
 
 
 class TopicQueues:
-    """The queues of one topic, and where its records without a key go."""
+    """The batches of one topic's partitions, and the partitioner for its records without a key."""
 
-    __slots__ = ("newest", "queues", "sticky")
+    __slots__ = ("_newest", "_queues", "sticky")
 
     def __init__(self, sticky: StickyPartitioner) -> None:
-        self.queues: dict[int, Queue] = {}
-        self.newest: dict[int, ProducerBatch] = {}
-        """The batch of each partition that was begun last; what has left its queue is full."""
         self.sticky = sticky
+        self._queues: dict[int, Queue] = {}
+        self._newest: dict[int, ProducerBatch] = {}
+        """The last started batch of each partition; one that has left its queue is marked as full."""
+
+    def open_batch(self, partition: int) -> ProducerBatch | None:
+        """Return the batch that records of a partition are appended to, or None."""
+        batch: ProducerBatch | None = self._newest.get(partition)
+        return None if batch is None or batch.full else batch
+
+    def add(self, batch: ProducerBatch) -> None:
+        """Append a new batch to its queue."""
+        partition = batch.tp.partition
+        self._queues.setdefault(partition, deque()).append(batch)
+        self._newest[partition] = batch
+
+    def put_back(self, batch: ProducerBatch) -> None:
+        """Insert a batch before those that were started after it."""
+        queue = self._queues.setdefault(batch.tp.partition, deque())
+        place = 0
+        while place < len(queue) and queue[place].order < batch.order:
+            place += 1
+        queue.insert(place, batch)
+
+    def forget(self, batch: ProducerBatch) -> None:
+        """Drop the reference to a batch that was split: only the futures keep its result alive."""
+        if self._newest.get(batch.tp.partition) is batch:
+            del self._newest[batch.tp.partition]
+
+    def items(self) -> Iterator[tuple[int, Queue]]:
+        """Yield each partition that has had batches, with its queue."""
+        return iter(self._queues.items())
+
+    def update_load(self, topic: TopicInfo, cluster: Cluster) -> None:
+        """Pass the queue lengths of the partitions with a leader to the sticky partitioner (KIP-794)."""
+        choices = [p.partition for p in topic.partitions if p.leader in cluster.nodes]
+        sizes = [len(self._queues.get(choice, ())) for choice in choices]
+        self.sticky.update_load(choices, sizes, len(topic.partitions))
+
+
+class IncompleteBatches:
+    """Every batch without a result, queued or in flight, by its number. Any thread may call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_serial: OrderedDict[int, list[ProducerBatch]] = OrderedDict()
+
+    def add(self, batch: ProducerBatch) -> None:
+        """Add a new batch; its number is higher than all others."""
+        with self._lock:
+            self._by_serial[batch.serial] = [batch]
+
+    def add_parts(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
+        """Add the parts of a split batch under its number."""
+        with self._lock:
+            self._by_serial[batch.serial].extend(parts)
+
+    def remove(self, batch: ProducerBatch) -> None:
+        """Remove a batch that has its result."""
+        with self._lock:
+            group = self._by_serial[batch.serial]
+            group.remove(batch)
+            if not group:
+                del self._by_serial[batch.serial]
+
+    def all_batches(self) -> list[ProducerBatch]:
+        """Return a copy."""
+        with self._lock:
+            return [batch for group in self._by_serial.values() for batch in group]
+
+    def are_complete(self, mark: int) -> bool:
+        """True if every batch up to the number `mark` has its result."""
+        with self._lock:
+            return next(iter(self._by_serial), mark + 1) > mark
 
 
 class RecordAccumulator:
-    """Gathers records into batches, says which are due, and hands them out."""
+    """Collects records into batches, and returns the batches that are due."""
 
     def __init__(
         self,
@@ -109,10 +175,9 @@ class RecordAccumulator:
         numbering: Numbering | None = None,
         events: EventStream | None = None,
     ) -> None:
-        self.pool = pool
-        self.closed = False
-        self.wake: Callable[[], None] = nothing
-        """Told when the sender should have a look: a batch was begun."""
+        self._pool = pool
+        self._closed = False
+        self._wake: Callable[[], None] = do_nothing
         self._batch_size = batch_size
         self._linger = linger_ms / 1000
         self._delivery_timeout = delivery_timeout_ms / 1000
@@ -131,8 +196,22 @@ class RecordAccumulator:
         self._drain_starts: dict[int, int] = {}
         self._flushes = 0
         self._serial = 0
-        self._outcomes = threading.Lock()
-        self._incomplete: OrderedDict[int, list[ProducerBatch]] = OrderedDict()
+        self._incomplete = IncompleteBatches()
+
+    @property
+    def closed(self) -> bool:
+        """True if no more records are accepted."""
+        return self._closed
+
+    def set_waker(self, wake: Callable[[], None]) -> None:
+        """Set the function that wakes the sender, which is made after the accumulator."""
+        self._wake = wake
+
+    def wake_sender(self) -> None:
+        """Have the sender check for due batches."""
+        self._wake()
+
+    # Appending, on users' threads
 
     def append(
         self,
@@ -146,12 +225,12 @@ class RecordAccumulator:
         on_delivery: OnDelivery | None = None,
         claim: Claim | None = None,
     ) -> RecordFuture | None:
-        """Queue a record; a negative partition leaves the choice to the topic's sticky partitioner.
+        """Queue a record; with a negative partition, the topic's sticky partitioner chooses one.
 
-        None where a batch must be begun and there is no memory for it: the caller waits for a `claim`, and comes again
-        with it. It stays the caller's, to withdraw whatever comes of this.
+        Return None if a new batch is necessary and there is no memory for it: the caller waits for a `claim`, and calls
+        again with it. The caller withdraws the claim in any case.
         """
-        self._acquire()  # in `with` it is half as quick, and each record comes by here
+        self._acquire()  # `with` takes twice as long, and this is called for each record
         try:
             future = self._append_to_open(topic, partition, partitions, timestamp, key, value, headers, on_delivery)
         finally:
@@ -159,35 +238,35 @@ class RecordAccumulator:
         if future is not None:
             return future
         size = max(self._batch_size, upper_bound_bytes(key, value, headers))
-        if claim is None and not self.pool.allocate(size):
+        if claim is None and not self._pool.allocate(size):
             return None
-        begun = False
+        is_started = False
         try:
             with self._lock:
-                # Another thread may have begun a batch meanwhile.
+                # Another thread may have started a batch meanwhile.
                 future = self._append_to_open(topic, partition, partitions, timestamp, key, value, headers, on_delivery)
                 if future is None:
                     batch = self._new_batch(topic, partition, partitions, size)
                     future = batch.try_append(timestamp, key, value, headers, on_delivery)
                     assert future is not None, "an empty batch takes any record"
                     self._enqueue(batch)
-                    begun = True
+                    is_started = True
                     if claim is not None:
                         claim.spent = True
                     if partition < 0:
                         self._topics[topic].sticky.appended(upper_bound_bytes(key, value, headers), partitions)
         finally:
-            if claim is None and not begun:
-                self.pool.deallocate(size)
-        self.wake()
+            if claim is None and not is_started:
+                self._pool.deallocate(size)
+        self._wake()
         return future
 
     def claim(self, key: bytes | None, value: bytes | None, headers: Any) -> Claim:
-        """Stand in line for the memory of a batch that is begun with this record."""
-        return self.pool.claim(max(self._batch_size, upper_bound_bytes(key, value, headers)))
+        """Queue for the memory of a batch that starts with this record."""
+        return self._pool.claim(max(self._batch_size, upper_bound_bytes(key, value, headers)))
 
     def sticky_partition(self, topic: str, partitions: int, size: int) -> int:
-        """Where a whole batch of `size` bytes goes that may go anywhere."""
+        """Choose the partition for an encoded batch of `size` bytes."""
         with self._lock:
             sticky = self._state_of(topic).sticky
             partition = sticky.new_batch(partitions, False)
@@ -197,44 +276,47 @@ class RecordAccumulator:
     def append_batch(
         self, tp: TopicPartition, payload: Buffer, count: int, claim: Claim | None = None
     ) -> ProducerBatch | None:
-        """Queue a batch that is ready to travel; None where there is no memory for it, as of `append`."""
-        if claim is None and not self.pool.allocate(len(payload)):
+        """Queue an encoded batch; return None if there is no memory for it, as `append` does."""
+        if claim is None and not self._pool.allocate(len(payload)):
             return None
-        queued = False
+        is_queued = False
         try:
             with self._lock:
-                if self.closed:
+                if self._closed:
                     raise IllegalStateError(CLOSED)
                 batch = ProducerBatch(
                     tp, self._monotonic(), len(payload), (self._next_serial(), 0), payload=payload, count=count
                 )
                 self._enqueue(batch)
-                queued = True
+                is_queued = True
                 if claim is not None:
                     claim.spent = True
         finally:
-            if claim is None and not queued:
-                self.pool.deallocate(len(payload))
-        self.wake()
+            if claim is None and not is_queued:
+                self._pool.deallocate(len(payload))
+        self._wake()
         return batch
 
+    # Sending, on the sender's thread
+
     def ready(self, cluster: Cluster, now: float) -> ReadyCheck:
-        """Which brokers have a batch that is due: full, lingered, retried, or pressed by flush, close or memory."""
+        """Return the brokers that have a due batch: a full, lingered or retried one, or any during a flush, close or memory wait."""
         check = ReadyCheck()
         with self._lock:
-            pressed = self.closed or self._flushes > 0 or self.pool.queued > 0
+            everything_is_due = self._closed or self._flushes > 0 or self._pool.queued > 0
             for topic, state in self._topics.items():
-                if self._adaptive:
-                    update_load(topic, state, cluster)
-                for partition, queue in state.queues.items():
+                info = cluster.topics.get(topic)
+                if self._adaptive and info is not None:
+                    state.update_load(info, cluster)
+                for partition, queue in state.items():
                     if queue:
-                        self._check(TopicPartition(topic, partition), queue, cluster, now, pressed, check)
+                        self._check(TopicPartition(topic, partition), queue, cluster, now, everything_is_due, check)
         return check
 
     def drain(
         self, cluster: Cluster, nodes: Collection[int], max_bytes: int, now: float
     ) -> dict[int, list[ProducerBatch]]:
-        """Take at most one batch per partition and `max_bytes` per broker; each turn begins where the last one ended."""
+        """Take at most one batch per partition and `max_bytes` per broker; each call starts after the last one's partitions."""
         drained: dict[int, list[ProducerBatch]] = {}
         with self._lock:
             for node, queues in self._queues_by_node(cluster, nodes).items():
@@ -273,47 +355,45 @@ class RecordAccumulator:
         return unsent
 
     def queued_batches(self) -> list[ProducerBatch]:
-        """Take everything that is queued."""
+        """Take all queued batches."""
         with self._lock:
             return [take_first(queue) for queue in self._queues() for _ in range(len(queue))]
 
     def batches_led_by(self, cluster: Cluster, nodes: Collection[int]) -> list[ProducerBatch]:
-        """Take what is queued for these brokers."""
+        """Take the queued batches whose leader is one of these brokers."""
         with self._lock:
             found = self._queues_by_node(cluster, nodes).values()
             return [take_first(queue) for queues in found for queue in queues for _ in range(len(queue))]
 
     def is_expired(self, batch: ProducerBatch, now: float) -> bool:
-        """Whether a batch has used up its delivery timeout."""
+        """True if the delivery timeout of a batch has passed."""
         return now - batch.created >= self._delivery_timeout
 
     def next_expiry(self) -> float:
-        """The first moment at which a queued batch will be expired."""
+        """Return the first time at which a queued batch expires."""
         with self._lock:
             return min((q[0].created + self._delivery_timeout for q in self._queues() if q), default=FOREVER)
 
     def reenqueue(self, batch: ProducerBatch, now: float) -> None:
-        """Put a batch back where it was, to be sent again after its backoff."""
+        """Put a batch back into its queue, to be sent again after a backoff."""
         batch.attempts += 1
         batch.retry_at = now + self._retry_backoff.span(batch.attempts)
         with self._lock:
-            insert_in_order(self._queue_of(batch.tp), batch)
+            self._state_of(batch.tp.topic).put_back(batch)
 
     def split_and_reenqueue(self, batch: ProducerBatch) -> list[ProducerBatch]:
-        """Put a batch that the broker finds too large back as two."""
+        """Split a batch that is too large for the broker, and put the parts back."""
         parts = batch.split(self._make_builder)
-        with self._outcomes:
-            self._incomplete[batch.serial].extend(parts)
+        self._incomplete.add_parts(batch, parts)
         with self._lock:
-            newest = self._topics[batch.tp.topic].newest
-            if newest.get(batch.tp.partition) is batch:
-                del newest[batch.tp.partition]  # nobody is to hold it, and its result, but the futures
+            state = self._state_of(batch.tp.topic)
+            state.forget(batch)
             for part in parts:
-                insert_in_order(self._queue_of(batch.tp), part)
+                state.put_back(part)
         return parts
 
     def mute(self, tp: TopicPartition) -> None:
-        """Hand out nothing for the partition: one batch at a time keeps the order."""
+        """Skip the partition in `ready` and `drain`: one batch in flight at a time keeps the order."""
         with self._lock:
             self._muted.add(tp)
 
@@ -322,43 +402,38 @@ class RecordAccumulator:
             self._muted.discard(tp)
 
     def finish(self, batch: ProducerBatch) -> None:
-        """The batch has its outcome and its callbacks have run: give back the memory."""
-        self.pool.deallocate(batch.reserved_bytes)
+        """Return the memory of a batch that has its result and whose callbacks have run."""
+        self._pool.deallocate(batch.reserved_bytes)
         memory = batch.release()
         if memory is not None:
             self._spare.give_back(memory)
-        with self._outcomes:
-            group = self._incomplete[batch.serial]
-            group.remove(batch)
-            if not group:
-                del self._incomplete[batch.serial]
+        self._incomplete.remove(batch)
 
     def incomplete(self) -> list[ProducerBatch]:
-        """Every batch without an outcome, queued or in flight."""
-        with self._outcomes:
-            return [batch for group in self._incomplete.values() for batch in group]
+        """Return every batch without a result, queued or in flight."""
+        return self._incomplete.all_batches()
 
     def close(self) -> None:
-        """Take no more records, from those who wait for memory neither; what is queued is due at once."""
+        """Accept no more records, and end waits for memory; queued batches are due at once."""
         with self._lock:
-            self.closed = True
-        self.pool.close()
+            self._closed = True
+        self._pool.close()
 
     def disown(self) -> None:
-        """In a child that was forked: what is queued is the parent's to send, and nobody here will."""
-        # The old locks may be held by threads that are not here.
-        self._lock, self._outcomes = threading.Lock(), threading.Lock()
+        """Close in a forked child: the parent sends the queued batches."""
+        # The old locks may be held by threads that exist only in the parent.
+        self._lock = threading.Lock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
-        self.closed = True
-        self._incomplete.clear()
+        self._closed = True
+        self._incomplete = IncompleteBatches()
 
     def queues(self) -> dict[TopicPartition, list[ProducerBatch]]:
-        """What is queued, in its order; RuntimeError where another thread changes it meanwhile."""
+        """Return a copy of the queues; RuntimeError if another thread changes them meanwhile."""
         copies = [list(queue) for queue in self._queues()]
         return {copy[0].tp: copy for copy in copies if copy}
 
     def begin_flush(self) -> None:
-        """Everything queued is due until `end_flush`."""
+        """Make all queued batches due until `end_flush`."""
         with self._lock:
             self._flushes += 1
 
@@ -367,13 +442,12 @@ class RecordAccumulator:
             self._flushes -= 1
 
     def flush_mark(self) -> int:
-        """The number of the newest batch."""
+        """Return the number of the newest batch."""
         return self._serial
 
     def is_flushed(self, mark: int) -> bool:
-        """Whether every batch up to `mark` has its outcome."""
-        with self._outcomes:
-            return next(iter(self._incomplete), mark + 1) > mark
+        """True if every batch up to `mark` has its result."""
+        return self._incomplete.are_complete(mark)
 
     def _append_to_open(
         self,
@@ -386,20 +460,20 @@ class RecordAccumulator:
         headers: Any,
         on_delivery: OnDelivery | None,
     ) -> RecordFuture | None:
-        """Add a record to the batch that is being filled, if there is one and it has room."""
-        if self.closed:
+        """Append a record to the open batch, if there is one and it has room."""
+        if self._closed:
             raise IllegalStateError(CLOSED)
         state = self._topics.get(topic)
         if state is None:
             state = self._state_of(topic)
         if partition >= 0:
-            batch = open_batch(state.newest.get(partition))
+            batch = state.open_batch(partition)
             return None if batch is None else batch.try_append(timestamp, key, value, headers, on_delivery)
         sticky = state.sticky
-        batch = open_batch(state.newest.get(sticky.current(partitions)))
+        batch = state.open_batch(sticky.current(partitions))
         future = None if batch is None else batch.try_append(timestamp, key, value, headers, on_delivery)
         if future is None:
-            batch = open_batch(state.newest.get(sticky.new_batch(partitions, batch is not None)))
+            batch = state.open_batch(sticky.new_batch(partitions, batch is not None))
             future = None if batch is None else batch.try_append(timestamp, key, value, headers, on_delivery)
         if future is not None:
             sticky.appended(upper_bound_bytes(key, value, headers), partitions)
@@ -417,15 +491,10 @@ class RecordAccumulator:
         return self._serial
 
     def _enqueue(self, batch: ProducerBatch) -> None:
-        with self._outcomes:
-            self._incomplete[batch.serial] = [batch]
+        self._incomplete.add(batch)
         if self._events.active:
             self._events.tell_facts(BEGUN, tuple(batch.tp))
-        self._queue_of(batch.tp).append(batch)
-        self._topics[batch.tp.topic].newest[batch.tp.partition] = batch
-
-    def _queue_of(self, tp: TopicPartition) -> Queue:
-        return self._state_of(tp.topic).queues.setdefault(tp.partition, deque())
+        self._state_of(batch.tp.topic).add(batch)
 
     def _state_of(self, topic: str) -> TopicQueues:
         state = self._topics.get(topic)
@@ -434,10 +503,16 @@ class RecordAccumulator:
         return state
 
     def _queues(self) -> Iterator[Queue]:
-        return (queue for state in self._topics.values() for queue in state.queues.values())
+        return (queue for state in self._topics.values() for _, queue in state.items())
 
     def _check(
-        self, tp: TopicPartition, queue: Queue, cluster: Cluster, now: float, pressed: bool, check: ReadyCheck
+        self,
+        tp: TopicPartition,
+        queue: Queue,
+        cluster: Cluster,
+        now: float,
+        everything_is_due: bool,
+        check: ReadyCheck,
     ) -> None:
         leader = cluster.leader(tp)
         if leader is None:
@@ -449,7 +524,7 @@ class RecordAccumulator:
         waited = now - batch.created
         if now < batch.retry_at:
             check.next_check = min(check.next_check, batch.retry_at - now)
-        elif pressed or batch.attempts or batch.full or len(queue) > 1 or waited >= self._linger:
+        elif everything_is_due or batch.attempts or batch.full or len(queue) > 1 or waited >= self._linger:
             check.nodes.add(leader.node_id)
         else:
             check.next_check = min(check.next_check, self._linger - waited)
@@ -457,7 +532,7 @@ class RecordAccumulator:
     def _queues_by_node(self, cluster: Cluster, nodes: Collection[int]) -> dict[int, list[Queue]]:
         found: dict[int, list[Queue]] = {}
         for topic, state in self._topics.items():
-            for partition, queue in state.queues.items():
+            for partition, queue in state.items():
                 tp = TopicPartition(topic, partition)
                 leader = cluster.leader(tp) if queue and tp not in self._muted else None
                 if leader is not None and leader.node_id in nodes:
@@ -465,35 +540,12 @@ class RecordAccumulator:
         return found
 
 
-def nothing() -> None:
-    """Nobody listens yet."""
-
-
-def open_batch(newest: ProducerBatch | None) -> ProducerBatch | None:
-    """The batch that is being filled, if there is one."""
-    return None if newest is None or newest.full else newest
+def do_nothing() -> None:
+    """The waker before there is a sender."""
 
 
 def take_first(queue: Queue) -> ProducerBatch:
-    """Take the first batch out of its queue: nothing is added to it from here on."""
+    """Take the first batch out of its queue; no more records are appended to it."""
     batch = queue.popleft()
     batch.full = True
     return batch
-
-
-def insert_in_order(queue: Queue, batch: ProducerBatch) -> None:
-    """Put a batch before those that were begun after it."""
-    place = 0
-    while place < len(queue) and queue[place].order < batch.order:
-        place += 1
-    queue.insert(place, batch)
-
-
-def update_load(topic: str, state: TopicQueues, cluster: Cluster) -> None:
-    """Tell the sticky partitioner how long each led partition's queue is."""
-    info = cluster.topics.get(topic)
-    if info is None:
-        return
-    choices = [p.partition for p in info.partitions if p.leader in cluster.nodes]
-    sizes = [len(state.queues.get(choice, ())) for choice in choices]
-    state.sticky.update_load(choices, sizes, len(info.partitions))

@@ -1,12 +1,12 @@
-"""Where records come in: checked, serialised, given a partition and queued, on the caller's thread.
+"""Checks, serialises, partitions and queues records, on the caller's thread.
 
-Waits for nothing. A record whose topic is not known yet, or that finds no memory, is handed back as it has become by then:
-`ProducerCore.queue` waits and queues it, and what is the user's (interceptors, serializers) has run once.
+Nothing here waits. If the topic is unknown or there is no memory, the serialised record is returned as a `HeldRecord`:
+`ProducerCore.queue` waits and queues it, so that interceptors and serializers run once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ottla import clock
@@ -29,7 +29,7 @@ from ottla.records.murmur2 import partition_for
 
 
 class KnownTopics:
-    """How many partitions the topics had at one moment; looked up once for each and not for each record."""
+    """The partition counts of topics in one `Cluster`, looked up once per topic instead of once per record."""
 
     __slots__ = ("cluster", "partitions")
 
@@ -39,7 +39,7 @@ class KnownTopics:
 
 
 class HeldRecord:
-    """A record that has to wait, checked and serialised."""
+    """A checked and serialised record that has to wait."""
 
     __slots__ = ("headers", "key", "on_delivery", "partition", "timestamp", "topic", "value")
 
@@ -57,15 +57,15 @@ class HeldRecord:
         self.value = value
         self.key = key
         self.partition = partition
-        """`ANY` where it is to be chosen."""
+        """`ANY` if it is still to be chosen."""
         self.timestamp = timestamp
-        """None: that of the moment in which it is queued."""
+        """None: the time at which it is queued."""
         self.headers = headers
         self.on_delivery = on_delivery
 
 
 class RecordIntake:
-    """The way of a record from its sender to the accumulator."""
+    """Moves records from `send` to the accumulator."""
 
     def __init__(
         self,
@@ -83,11 +83,10 @@ class RecordIntake:
         self._partitioner: Any = partitioner
         self._interceptors = interceptors
         self._metadata = metadata
-        self._heard_by: object = None
-        """The callback that was given last, and found well: most producers have one."""
+        self._checked_callback: object = None
+        """The last checked callback: most producers use one."""
         self._known = KnownTopics(metadata.cluster)
         self._accumulator = accumulator
-        self._wake: Callable[[], None] = accumulator.wake
         self._transactional = None if config.transactional_id is None else transactions
 
     def offer(
@@ -100,12 +99,12 @@ class RecordIntake:
         headers: Iterable[Header] | Mapping[str, bytes | None] | None,
         on_delivery: OnDelivery | None,
     ) -> RecordFuture | HeldRecord:
-        """Queue a record and return its future; or the record itself where that has to wait for something."""
+        """Queue a record and return its future, or return a `HeldRecord` if it has to wait."""
         if type(topic) is not str:
             checked_topic(topic)
-        if on_delivery is not None and on_delivery is not self._heard_by:
+        if on_delivery is not None and on_delivery is not self._checked_callback:
             checked_callback(on_delivery)
-            self._heard_by = on_delivery
+            self._checked_callback = on_delivery
         if self._interceptors is not None:
             record = ProducerRecord(topic, value, key, partition, timestamp, headers, on_delivery)
             topic, value, key, partition, timestamp, headers, on_delivery = self._interceptors.on_send(record)
@@ -125,13 +124,13 @@ class RecordIntake:
         return future
 
     def offer_again(self, held: HeldRecord, claim: Claim | None = None) -> RecordFuture | None:
-        """Queue a record that had to wait, with the memory it has waited for; None where there is still something."""
+        """Queue a record that had to wait, with its granted memory; return None if it has to wait again."""
         return self._append(
             held.topic, held.value, held.key, held.partition, held.timestamp, held.headers, held.on_delivery, claim
         )
 
     def too_large(self, topic: str, size: int) -> RecordTooLargeError:
-        """The error of a record, or a batch of them, that no request could carry."""
+        """Return the error for a record, or a batch of them, that is too large for any request."""
         setting = "max.request.size" if size > self._max_request_size else "buffer.memory"
         text = f"a record for {topic!r} takes up to {size} bytes, more than {setting} = {self._max_record_bytes}"
         return RecordTooLargeError(ErrorCode.MESSAGE_TOO_LARGE, text)
@@ -152,7 +151,7 @@ class RecordIntake:
             return None
         size = upper_bound_bytes(key, value, headers)
         if size > self._max_record_bytes:
-            raise self._refused(topic, size)
+            raise self._report_too_large(topic, size)
         if partition < 0:
             partition = self._choose(topic, key, value, count)
         moment = clock.wall_ms() if timestamp is None else moment_of(timestamp)
@@ -162,11 +161,11 @@ class RecordIntake:
             and future is not None
             and self._transactional.send_to(future.topic_partition)
         ):
-            self._wake()  # the sender may have looked at the record already, and left it for it had no transaction yet
+            self._accumulator.wake_sender()  # it may have skipped the record, whose partition was not in the transaction yet
         return future
 
     def _partitions_of(self, topic: str, partition: int) -> int:
-        """How many partitions the topic has; 0 while it is not known, or does not have this one."""
+        """Return the number of partitions of a topic; 0 if the topic or the partition is unknown."""
         known = self._known
         cluster = self._metadata.cluster
         if known.cluster is not cluster:
@@ -180,7 +179,7 @@ class RecordIntake:
         return count
 
     def _choose(self, topic: str, key: bytes | None, value: bytes | None, count: int) -> int:
-        """The partition by the producer's partitioner; `ANY` leaves it to the accumulator."""
+        """Return the partition that the partitioner chooses; `ANY` if the accumulator chooses it."""
         partitioner = self._partitioner
         if partitioner is by_key:
             return ANY if key is None else partition_for(key, count)
@@ -191,8 +190,8 @@ class RecordIntake:
             raise ValueError(f"the partitioner chose partition {partition} of {topic!r}, which has {count}")
         return partition
 
-    def _refused(self, topic: str, size: int) -> RecordTooLargeError:
-        """The error of a record that is too large, which its transaction and the interceptors hear of too."""
+    def _report_too_large(self, topic: str, size: int) -> RecordTooLargeError:
+        """Return the error for a record that is too large; fail its transaction and call the interceptors."""
         error = self.too_large(topic, size)
         if self._transactional is not None:
             self._transactional.fail_transaction(error)
@@ -202,10 +201,10 @@ class RecordIntake:
 
 
 def partition_of(number: Any) -> int:
-    """The number of a partition, checked."""
+    """Return a checked partition number."""
     return number if type(number) is int and 0 <= number <= LAST_PARTITION else checked_number(number)
 
 
 def moment_of(timestamp: Any) -> int:
-    """Milliseconds since the epoch, checked."""
+    """Return a checked timestamp in milliseconds since 1970."""
     return timestamp if type(timestamp) is int and 0 <= timestamp <= LAST_OFFSET else checked_timestamp(timestamp)

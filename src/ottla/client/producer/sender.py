@@ -100,7 +100,7 @@ class Sender:
         self._turns = Turns()
         self._decisions: deque[Decision] = deque()
         """Calls of users to the transaction machine that are run at the beginning of the next turn."""
-        accumulator.wake = self.wakeup
+        accumulator.set_waker(self.wakeup)
         client.on_disowned = accumulator.disown
         self.thread = threading.Thread(target=self._run, name=f"ottla-producer-network-thread | {name}", daemon=True)
 

@@ -52,7 +52,7 @@ class ProducerSnapshot(NamedTuple):
 
 def take_snapshot(core: ProducerCore) -> ProducerSnapshot:
     """The parts as they are."""
-    now, sender, pool = core.clock.monotonic(), core.sender, core.accumulator.pool
+    now, sender, pool = core.clock.monotonic(), core.sender, core.parts.pool
     queues = copied(core.accumulator.queues)
     on_their_way = by_partition(copied(sender.batches.listed))
     transactional = core.transactional
