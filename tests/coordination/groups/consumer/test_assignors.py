@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from uuid import UUID
 
 from hypothesis import given
@@ -109,3 +110,23 @@ def test_range_gives_topics_of_one_size_out_alike(count: int, topics: int, membe
         assert all(indexes == by_topic[0] for indexes in by_topic)
         indexes = sorted(by_topic[0])
         assert indexes == list(range(indexes[0], indexes[-1] + 1)) if indexes else True
+
+
+def seconds_to_assign(members: int, partitions: int) -> float:
+    """Processor time of the uniform assignor for members that read all of ten topics, or all but one."""
+    topics = {UUID(int=number): partitions // 10 for number in range(10)}
+    readers = {
+        f"m{number}": frozenset(topics) - ({UUID(int=number % 10)} if number % 2 else set())
+        for number in range(members)
+    }
+    begun = time.thread_time()
+    assignment = assign_uniformly(GroupSpec(topics, readers))
+    spent = time.thread_time() - begun
+    assert spread(assignment) <= 1
+    return spent
+
+
+def test_ten_times_as_many_members_do_not_take_ten_times_as_long() -> None:
+    few = min(seconds_to_assign(100, 10_000) for _ in range(3))
+    many = min(seconds_to_assign(1_000, 10_000) for _ in range(3))
+    assert many < 4 * few

@@ -6,7 +6,7 @@ read their topic, and move on until nobody could take one from somebody who has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from heapq import heappush, heapreplace
 from itertools import islice
 from uuid import UUID
 
@@ -43,23 +43,66 @@ def share_equally(spec: GroupSpec) -> GroupAssignment:
 def balance(spec: GroupSpec) -> GroupAssignment:
     """Among members that do not read the same."""
     assignment: GroupAssignment = {member_id: set(spec.kept(member_id)) for member_id in spec.readers}
-    readers = {topic_id: spec.readers_of(topic_id) for topic_id in spec.topics}
     taken = set().union(*assignment.values())
     free = [partition for topic_id in spec.topics for partition in spec.partitions(topic_id) if partition not in taken]
+    loads = Loads(spec, assignment)
     # First what few can take, so that there is room left to even it out.
-    for partition in sorted(free, key=lambda partition: (len(readers[partition[0]]), partition)):
-        if readers[partition[0]]:
-            assignment[least(assignment, readers[partition[0]])].add(partition)
-    even_out(assignment, readers)
+    for partition in sorted(free, key=lambda partition: (loads.count_readers(partition[0]), partition)):
+        if loads.count_readers(partition[0]):
+            assignment[loads.find_least(partition[0])].add(partition)
+    even_out(assignment, loads)
     return assignment
 
 
-def least(assignment: GroupAssignment, members: Iterable[str]) -> str:
-    """Who has fewest; of several the first."""
-    return min(members, key=lambda member_id: len(assignment[member_id]))
+class Loads:
+    """The reader with the fewest partitions, of each topic; of several the first.
+
+    Topics with the same readers share a heap of (size, reader). A member's size may have grown since its entry was
+    pushed: the entry is corrected when it comes to the top. After its size has become smaller, `shrunk` pushes another.
+    A heap therefore always has an entry of each reader that is not above its size, and the search costs a logarithm.
+    """
+
+    def __init__(self, spec: GroupSpec, assignment: GroupAssignment) -> None:
+        self._assignment = assignment
+        self._order = {member_id: place for place, member_id in enumerate(spec.readers)}
+        self._members = list(spec.readers)
+        readers: dict[UUID, list[int]] = {topic_id: [] for topic_id in spec.topics}
+        for member_id, topics in spec.readers.items():
+            for topic_id in topics & readers.keys():
+                readers[topic_id].append(self._order[member_id])
+        shared: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        self._readers = {topic_id: len(places) for topic_id, places in readers.items()}
+        self._heaps = {topic_id: shared.setdefault(tuple(places), []) for topic_id, places in readers.items()}
+        self._heaps_of: dict[int, list[list[tuple[int, int]]]] = {}
+        for places, heap in shared.items():
+            heap.extend(sorted((self._size(place), place) for place in places))
+            for place in places:
+                self._heaps_of.setdefault(place, []).append(heap)
+
+    def count_readers(self, topic_id: UUID) -> int:
+        return self._readers[topic_id]
+
+    def find_least(self, topic_id: UUID) -> str:
+        """Return the reader of a topic that has the fewest partitions."""
+        heap = self._heaps[topic_id]
+        while True:
+            size, place = heap[0]
+            actual = self._size(place)
+            if actual == size:
+                return self._members[place]
+            heapreplace(heap, (actual, place))
+
+    def shrunk(self, member_id: str) -> None:
+        """Take note that a member has fewer partitions than before."""
+        place = self._order[member_id]
+        for heap in self._heaps_of.get(place, ()):
+            heappush(heap, (self._size(place), place))
+
+    def _size(self, place: int) -> int:
+        return len(self._assignment[self._members[place]])
 
 
-def even_out(assignment: GroupAssignment, readers: dict[UUID, list[str]]) -> None:
+def even_out(assignment: GroupAssignment, loads: Loads) -> None:
     """Move partitions to members that have two less, while there are any.
 
     Each move makes the sum of the squares of the sizes smaller, so it ends.
@@ -68,17 +111,19 @@ def even_out(assignment: GroupAssignment, readers: dict[UUID, list[str]]) -> Non
     while moved:
         moved = False
         for member_id in sorted(assignment, key=lambda member_id: len(assignment[member_id]), reverse=True):
-            moved |= give_away(assignment, readers, member_id)
+            moved |= give_away(assignment, loads, member_id)
 
 
-def give_away(assignment: GroupAssignment, readers: dict[UUID, list[str]], member_id: str) -> bool:
-    """Hand on what a member has too much of."""
+def give_away(assignment: GroupAssignment, loads: Loads, member_id: str) -> bool:
+    """Move partitions that a member has too many of to others."""
     moved = False
     for partition in sorted(assignment[member_id], reverse=True):
-        other = least(assignment, readers[partition[0]])
+        other = loads.find_least(partition[0])
         if len(assignment[other]) + 1 < len(assignment[member_id]):
             move(assignment, partition, member_id, other)
             moved = True
+    if moved:
+        loads.shrunk(member_id)
     return moved
 
 
