@@ -130,14 +130,14 @@ def test_a_damaged_log_is_left_alone_and_others_are_compacted(tmp_path: Path, ca
 
 
 def test_a_disk_that_refuses_is_tried_again(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    real, refusals = swap.offer, iter([OSError(28, "No space left on device")] * 3)
+    real, refusals = swap.mark_complete, iter([OSError(28, "No space left on device")] * 3)
 
     def refusing(segment: object) -> None:
         for error in refusals:
             raise error
         real(segment)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(swap, "offer", refusing)
+    monkeypatch.setattr(swap, "mark_complete", refusing)
     with Broker(**EAGER) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", cleanup_policy="compact", segment_bytes=1 << 20)
         for _ in range(5):

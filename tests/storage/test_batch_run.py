@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ottla.storage.batches.batch_run as compiled
 from ottla.model import Buffer
 from ottla.records.batch import iter_headers, stamp_all
-from ottla.storage.batches.sound_walk import checked_walk
+from ottla.storage.batches.sound_walk import walk_by_checksums
 from tests.plain import is_compiled, plain
 from tests.storage.batches import NOW, batch, open_log
 from tests.storage.drawn import INTERVAL, SMALL, state, write
@@ -143,5 +143,7 @@ def test_a_log_taken_up_by_runs_is_the_log_taken_up_batch_by_batch(
     point = random.Random(seed).choice([0, 5, 20])
     again = state(open_log(folder, SMALL, recovery_point=point))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ottla.storage.recovery.log_loader.checked_walk", lambda *arguments: checked_walk(*arguments[:5]))
+        patch.setattr(
+            "ottla.storage.recovery.log_loader.walk_by_checksums", lambda *arguments: walk_by_checksums(*arguments[:5])
+        )
         assert state(open_log(folder, SMALL, recovery_point=point)) == again

@@ -14,7 +14,7 @@ import pytest
 from ottla.storage import repair
 from ottla.storage.batches.damage import DamagedLogError, OutOfServiceError
 from ottla.storage.inspection.directory_check import find
-from ottla.storage.segments.beginning import deleted_before, note_deleted
+from ottla.storage.segments.beginning import note_deletion, read_deleted_before
 from tests.storage.batches import NOW, append
 from tests.storage.lost_files import filled, lose, opened
 from tests.storage.moments import every_moment
@@ -154,9 +154,9 @@ def test_a_full_disk_does_not_keep_segments_from_going(tmp_path: Path) -> None:
 
 def test_of_two_marks_the_later_counts_and_is_kept(tmp_path: Path) -> None:
     for offset in (4, 7):
-        note_deleted(tmp_path, offset)
+        note_deletion(tmp_path, offset)
     assert os.listdir(tmp_path) == [f"{7:020d}.deleted-before"]
-    assert deleted_before(tmp_path) == 7
+    assert read_deleted_before(tmp_path) == 7
 
 
 def test_what_was_deleted_before_a_kill_is_not_missed_after_it(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from ottla.records.batch import BatchHeader
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.recovery.epoch_check import Led, led_by, steady, true_epochs
+from ottla.storage.recovery.epoch_check import Led, drop_decreasing, group_by_epoch, verify_epochs
 from tests.storage.batches import NOW, batch, open_log
 
 ONE = len(batch(b"a", b"b"))
@@ -46,9 +46,9 @@ def stamp(log: Log, number: int, epoch: int) -> None:
 
 
 def test_what_the_batches_bear_out_is_left_as_it_is(log: Log) -> None:
-    assert true_epochs(log.segments, TRUE) is TRUE
+    assert verify_epochs(log.segments, TRUE) is TRUE
     later = [*TRUE, (7, 12)]  # of a leader that has written nothing yet
-    assert true_epochs(log.segments, later) is later
+    assert verify_epochs(log.segments, later) is later
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_what_the_batches_bear_out_is_left_as_it_is(log: Log) -> None:
     ],
 )
 def test_what_they_do_not_is_found_in_them(log: Log, entries: list[tuple[int, int]]) -> None:
-    assert true_epochs(log.segments, entries) == TRUE
+    assert verify_epochs(log.segments, entries) == TRUE
 
 
 @pytest.mark.parametrize(("number", "epoch"), [(0, 3), (1, 9), (2, 9), (3, 3), (4, 9), (4, 2), (5, 1)])
 def test_an_epoch_that_goes_up_and_back_is_damage_and_begins_nothing(log: Log, number: int, epoch: int) -> None:
     stamp(log, number, epoch)
-    found = true_epochs(log.segments, [])
+    found = verify_epochs(log.segments, [])
     others = [each for at, each in enumerate((1, 1, 2, 2, 4, 4)) if at != number]
     assert [each for each, _ in found] == sorted(set(others))
     assert all(start in (true, true + 2) for (_, start), (_, true) in zip(found, TRUE, strict=True))
@@ -88,18 +88,18 @@ def test_an_epoch_that_goes_up_and_back_is_damage_and_begins_nothing(log: Log, n
 
 def test_batches_that_no_leader_has_stamped_are_of_no_epoch(tmp_path: Path) -> None:
     log = written(tmp_path / "t-0", -1, -1, 0, 0)
-    assert true_epochs(log.segments, []) == [(0, 4)]
-    assert true_epochs(written(tmp_path / "u-0", -1, -1).segments, []) == []
+    assert verify_epochs(log.segments, []) == [(0, 4)]
+    assert verify_epochs(written(tmp_path / "u-0", -1, -1).segments, []) == []
 
 
 def test_the_last_batch_of_a_log_is_believed_as_nothing_is_behind_it(tmp_path: Path) -> None:
-    assert true_epochs(written(tmp_path / "t-0", 1, 5).segments, []) == [(1, 0), (5, 2)]
-    assert true_epochs(written(tmp_path / "u-0", 1, 1, 1, 5).segments, []) == [(1, 0), (5, 6)]
+    assert verify_epochs(written(tmp_path / "t-0", 1, 5).segments, []) == [(1, 0), (5, 2)]
+    assert verify_epochs(written(tmp_path / "u-0", 1, 1, 1, 5).segments, []) == [(1, 0), (5, 6)]
 
 
 def test_a_log_without_batches_says_nothing(tmp_path: Path) -> None:
     entries = [(3, 0)]
-    assert true_epochs(open_log(tmp_path / "t-0").segments, entries) is entries
+    assert verify_epochs(open_log(tmp_path / "t-0").segments, entries) is entries
 
 
 def test_a_copy_of_a_compacted_log_may_begin_before_its_first_batch(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_a_copy_of_a_compacted_log_may_begin_before_its_first_batch(tmp_path: Pa
     log.append_as_is(data, leader_epoch=3, now_ms=NOW)
     assert log.segments[0].base_offset == 0
     entries = [(3, 6)]
-    assert true_epochs(log.segments, entries) is entries
-    assert true_epochs(log.segments, [(3, 7)]) == entries
+    assert verify_epochs(log.segments, entries) is entries
+    assert verify_epochs(log.segments, [(3, 7)]) == entries
 
 
 def in_a_row(*rows: tuple[int, int, int]) -> list[Led]:
@@ -119,7 +119,7 @@ def in_a_row(*rows: tuple[int, int, int]) -> list[Led]:
     led: list[Led] = []
     for epoch, first, last in rows:
         header = SimpleNamespace(leader_epoch=epoch, base_offset=first, last_offset=last)
-        led_by(led, cast(BatchHeader, header))
+        group_by_epoch(led, cast(BatchHeader, header))
     return led
 
 
@@ -146,4 +146,4 @@ def test_batches_of_one_epoch_are_one_row() -> None:
 )
 def test_of_rows_those_stay_that_do_not_go_back(epochs: list[int], kept: list[int]) -> None:
     rows = in_a_row(*((epoch, 2 * at, 2 * at + 1) for at, epoch in enumerate(epochs)))
-    assert [row.epoch for row in steady(rows)] == kept
+    assert [row.epoch for row in drop_decreasing(rows)] == kept

@@ -16,7 +16,7 @@ from ottla.records.crc32c import crc32c
 from ottla.storage.batches.walk import Batch, Gap, walk
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.inspection import Fault, dump, find
-from ottla.storage.inspection.directory_check import quick_faults
+from ottla.storage.inspection.directory_check import find_quick_faults
 from ottla.storage.inspection.partition_check import PartitionCheck
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_snapshot import ENTRY, HEAD
@@ -291,9 +291,9 @@ def test_a_snapshot_of_the_metadata_that_is_torn_is_told(tmp_path: Path) -> None
     write_state(folder, SnapshotId(0, 0), [b"a" * 100], 0, Voter(1, UUID(int=100)), sync=False)
     draft = folder / f"{SnapshotId(5, 0).file_name}.part"
     draft.write_bytes(b"half")
-    assert not list(quick_faults(folder, settled=True))
+    assert not list(find_quick_faults(folder, settled=True))
     path.write_bytes(path.read_bytes()[:-7])
-    (fault,) = quick_faults(folder, settled=True)
+    (fault,) = find_quick_faults(folder, settled=True)
     assert fault.file == path
     assert "is not whole: " in fault.reason
     assert draft.exists()

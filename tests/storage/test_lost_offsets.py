@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ottla.storage.batches.sound_walk import Unsound
-from ottla.storage.recovery.lost_offsets import FILE_NAME, Lost, add_lost, between, drop_lost, read_lost, with_lost
+from ottla.storage.recovery.lost_offsets import FILE_NAME, Lost, add_lost, between, drop_lost, insert_lost, read_lost
 
 NOTHING = "nothing of it is there"
 KNOWN = [Lost(2, 4), Lost(7, 9), Lost(12, 20)]
@@ -58,5 +58,5 @@ def test_a_gap_has_those_that_lie_in_it_whole(begin: int, end: int, found: list[
 def test_they_are_put_before_among_and_behind_what_is_found() -> None:
     damaged = [Unsound(0, 10, 4, 7, "torn"), Unsound(10, 10, 9, 10, "torn")]
     lost = [Unsound(0, 0, *each, NOTHING) for each in KNOWN]
-    assert list(with_lost(damaged, KNOWN, 0, 30)) == [lost[0], damaged[0], lost[1], damaged[1], lost[2]]
-    assert list(with_lost([], KNOWN[:1], 0, 3)) == []
+    assert list(insert_lost(damaged, KNOWN, 0, 30)) == [lost[0], damaged[0], lost[1], damaged[1], lost[2]]
+    assert list(insert_lost([], KNOWN[:1], 0, 3)) == []

@@ -7,7 +7,7 @@ import pytest
 from ottla.records.batch import HEADER_BYTES, parse_header
 from ottla.records.compression import Codec, compress
 from ottla.storage.log_config import LogConfig
-from ottla.storage.validation.record_check import level_of, recompressed
+from ottla.storage.validation.record_check import level_of, recompress
 from tests.storage.batches import batch
 
 
@@ -35,11 +35,11 @@ def test_each_codec_has_the_level_of_the_topic_and_gzip_may_keep_its_own(
 def test_a_batch_is_compressed_anew_at_the_level_of_the_topic(level: int) -> None:
     plain = memoryview(batch(*(b"value %d" % (number % 37) for number in range(500))))
     config = LogConfig(compression_type="gzip", compression_gzip_level=level)
-    made = recompressed(plain, parse_header(plain), config)
+    made = recompress(plain, parse_header(plain), config)
     assert bytes(made[HEADER_BYTES:]) == bytes(compress(Codec.GZIP, plain[HEADER_BYTES:], level))
 
 
 def test_a_batch_of_the_codec_that_the_topic_has_is_left_as_it_is() -> None:
     plain = memoryview(batch(b"a"))
-    assert recompressed(plain, parse_header(plain), LogConfig()) is plain
-    assert recompressed(plain, parse_header(plain), LogConfig(compression_type="uncompressed")) is plain
+    assert recompress(plain, parse_header(plain), LogConfig()) is plain
+    assert recompress(plain, parse_header(plain), LogConfig(compression_type="uncompressed")) is plain

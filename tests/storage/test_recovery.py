@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import iter_headers
 from ottla.storage.batches.damage import DamagedLogError
-from ottla.storage.batches.sound_walk import checked_walk
+from ottla.storage.batches.sound_walk import walk_by_checksums
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.log import Log
@@ -320,9 +320,9 @@ def test_a_restart_after_a_crash_reads_no_more_than_what_is_unsure(
 
     def counting(file: OpenFile, position: int, end: int, expected: int, *others: Any, **more: Any) -> Iterator[Any]:
         walked.append((expected, end - position))
-        return checked_walk(file, position, end, expected, *others, **more)
+        return walk_by_checksums(file, position, end, expected, *others, **more)
 
-    monkeypatch.setattr("ottla.storage.recovery.log_loader.checked_walk", counting)
+    monkeypatch.setattr("ottla.storage.recovery.log_loader.walk_by_checksums", counting)
     again = open_log(tmp_path / "t-0", LogConfig(index_interval_bytes=300), recovery_point=point)
     assert again.end_offset == point + 5
     ((first, size_bytes),) = walked

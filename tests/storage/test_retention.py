@@ -12,7 +12,7 @@ from ottla.records.batch import parse_header
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
-from ottla.storage.segments.retention import SegmentAge, deletable
+from ottla.storage.segments.retention import SegmentAge, count_deletable
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
 
 SIZE = len(batch(b"a"))
@@ -170,7 +170,7 @@ def test_a_segment_goes_once_its_last_record_is_older_than_it_may_be(
     settings: dict[str, Any], now_ms: int, count: int
 ) -> None:
     config = LogConfig(**settings)
-    assert deletable(ages(0, 500, 900), 300, config, start_offset=0, now_ms=now_ms) == count
+    assert count_deletable(ages(0, 500, 900), 300, config, start_offset=0, now_ms=now_ms) == count
 
 
 @pytest.mark.parametrize(
@@ -190,21 +190,21 @@ def test_segments_go_while_what_is_left_still_has_as_many_bytes_as_are_to_be_kep
     settings: dict[str, Any], count: int
 ) -> None:
     config = LogConfig(retention_ms=-1, **settings)
-    assert deletable(ages(0, 0, 0), 300, config, start_offset=0, now_ms=0) == count
+    assert count_deletable(ages(0, 0, 0), 300, config, start_offset=0, now_ms=0) == count
 
 
 @pytest.mark.parametrize(("start", "count"), [(0, 0), (9, 0), (10, 1), (11, 1), (20, 2), (29, 2), (30, 3)])
 def test_segments_go_that_end_before_the_log_begins(start: int, count: int) -> None:
     config = LogConfig(retention_ms=-1, cleanup_policy=("compact",))
-    assert deletable(ages(0, 0, 0), 300, config, start_offset=start, now_ms=0) == count
+    assert count_deletable(ages(0, 0, 0), 300, config, start_offset=start, now_ms=0) == count
 
 
 @pytest.mark.parametrize(("high_watermark", "count"), [(0, 0), (9, 0), (10, 1), (29, 2), (30, 3)])
 def test_what_is_not_committed_stays_however_old_and_much_it_is(high_watermark: int, count: int) -> None:
     config = LogConfig(retention_ms=0, retention_bytes=0)
-    found = deletable(ages(0, 0, 0), 300, config, start_offset=30, now_ms=10**12, high_watermark=high_watermark)
+    found = count_deletable(ages(0, 0, 0), 300, config, start_offset=30, now_ms=10**12, high_watermark=high_watermark)
     assert found == count
 
 
 def test_a_segment_that_stays_keeps_all_behind_it() -> None:
-    assert deletable(ages(900, 0, 0), 300, LogConfig(retention_ms=1000), start_offset=0, now_ms=1500) == 0
+    assert count_deletable(ages(900, 0, 0), 300, LogConfig(retention_ms=1000), start_offset=0, now_ms=1500) == 0

@@ -16,8 +16,8 @@ from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.inspection.directory_check import find
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.segments.gaps import holes
-from ottla.storage.segments.succession import Row, note
+from ottla.storage.segments.gaps import find_holes
+from ottla.storage.segments.succession import Row, note_rows
 from tests.storage.batches import NOW, append, batch, open_log, sized
 from tests.storage.compacting import COMPACT, compact, put, roll
 from tests.storage.lost_files import SMALL, cut, filled, lose, opened
@@ -79,7 +79,7 @@ def test_half_a_batch_that_is_left_is_set_aside(tmp_path: Path) -> None:
     for found in repair.plan(tmp_path, [], {}):
         found.execute()
     assert not list(repair.plan(tmp_path, [], {}))
-    assert not list(holes(folder))
+    assert not list(find_holes(folder))
     assert opened(tmp_path)[1].read(5, 1000) is not None
 
 
@@ -90,7 +90,7 @@ def test_in_a_copy_of_the_directory_it_is_missed_where_the_files_kept_their_time
     folder = filled(tmp_path / "data", 5)
     shutil.copytree(folder, tmp_path / "flights-0", copy_function=copy)  # type: ignore[arg-type]
     cut(tmp_path / "flights-0", 4)
-    assert bool(list(holes(tmp_path / "flights-0"))) is missed
+    assert bool(list(find_holes(tmp_path / "flights-0"))) is missed
 
 
 def touched_a_minute_later(path: Path) -> None:
@@ -112,7 +112,7 @@ def test_it_is_missed_too_where_somebody_has_touched_the_file_since(
     cut(folder, 4, ONE)
     touched_a_minute_later(path)  # So long after it was full.
     since(path)
-    assert [(found.first_offset, found.next_offset) for _, found in holes(folder)] == [(5, 6)]
+    assert [(found.first_offset, found.next_offset) for _, found in find_holes(folder)] == [(5, 6)]
 
 
 def test_in_a_copy_that_was_made_after_the_cut_it_is_missed_where_the_files_kept_their_times(tmp_path: Path) -> None:
@@ -120,14 +120,14 @@ def test_in_a_copy_that_was_made_after_the_cut_it_is_missed_where_the_files_kept
     cut(folder, 4, ONE)
     touched_a_minute_later(folder / f"{4:020d}.log")
     shutil.copytree(folder, tmp_path / "flights-0", copy_function=shutil.copy2)
-    assert [(found.first_offset, found.next_offset) for _, found in holes(tmp_path / "flights-0")] == [(5, 6)]
+    assert [(found.first_offset, found.next_offset) for _, found in find_holes(tmp_path / "flights-0")] == [(5, 6)]
 
 
 def test_it_is_missed_too_where_the_next_is_gone_as_well(tmp_path: Path) -> None:
     folder = filled(tmp_path, 5)
     cut(folder, 4, ONE)
     lose(folder, 6)
-    assert [(found.first_offset, found.next_offset) for _, found in holes(folder)] == [(5, 8)]
+    assert [(found.first_offset, found.next_offset) for _, found in find_holes(folder)] == [(5, 8)]
 
 
 def test_what_another_broker_has_made_of_one_file_alone_is_not_missed(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_what_another_broker_has_made_of_one_file_alone_is_not_missed(tmp_path: 
     cut(folder, 4, ONE)
     os.utime(folder / f"{4:020d}.log", ns=(before.st_atime_ns, before.st_mtime_ns // 1_000_000 * 1_000_000))
     assert before.st_mtime_ns // 1_000_000 != (folder / f"{4:020d}.log").stat().st_ctime_ns // 1_000_000
-    assert not list(holes(folder))
+    assert not list(find_holes(folder))
 
 
 def test_what_another_broker_has_cleaned_into_a_file_of_the_same_number_is_not_missed(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_what_another_broker_has_cleaned_into_a_file_of_the_same_number_is_not_m
     before = path.stat()
     cut(folder, 4)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns - 5_000_000))
-    assert not list(holes(folder))
+    assert not list(find_holes(folder))
     assert opened(tmp_path)[1].read(4, 1000) is not None
 
 
@@ -155,12 +155,12 @@ def test_a_shorter_file_of_which_the_next_goes_on_lacks_nothing_and_is_noted_ane
     """As after a cut by a broker that does not know our note, and other records in the place of those that went."""
     folder = filled(tmp_path, 5, clean=True)
     path = folder / f"{4:020d}.log"
-    note(folder, [Row(4, 8, 10 * ONE, path.stat().st_mtime_ns // 1_000_000, path.stat().st_ino)])
+    note_rows(folder, [Row(4, 8, 10 * ONE, path.stat().st_mtime_ns // 1_000_000, path.stat().st_ino)])
     directory, log = opened(tmp_path)
     log.flush()
     directory.close(clean=True)
     cut(folder, 4, ONE)
-    assert [(found.first_offset, found.next_offset) for _, found in holes(folder)] == [(5, 6)]
+    assert [(found.first_offset, found.next_offset) for _, found in find_holes(folder)] == [(5, 6)]
 
 
 def test_a_log_that_was_cut_by_its_follower_and_grew_again_lacks_nothing(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_log_that_was_cut_by_its_follower_and_grew_again_lacks_nothing(tmp_pat
     append(log, b"behind")
     log.begin_segment(NOW)
     directory.close(clean=False)
-    assert not list(holes(log.directory))
+    assert not list(find_holes(log.directory))
 
 
 def test_a_log_that_was_cut_is_not_compacted_as_that_would_hide_it(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_torn_last_segment_is_no_hole(tmp_path: Path) -> None:
     log.flush()
     directory.close(clean=False)
     cut(log.directory, 8, ONE - 3)
-    assert not list(holes(log.directory))
+    assert not list(find_holes(log.directory))
     log = Log.open(log.directory, SMALL, now_ms=NOW)
     assert (log.end_offset, [segment.ranges.damages for segment in log.segments]) == (8, [[]] * 5)
 

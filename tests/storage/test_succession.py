@@ -21,7 +21,7 @@ from ottla.storage.log import Log, durability
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments import succession
 from ottla.storage.segments.segment import Segment
-from ottla.storage.segments.succession import FILE_NAME, Missing, Row, missing_segments, note, read
+from ottla.storage.segments.succession import FILE_NAME, Missing, Row, missing_segments, note_rows, read_rows
 from tests.storage.batches import NOW, append, sized
 from tests.storage.compacting import compact, put
 from tests.storage.lost_files import SMALL, filled, lose, opened
@@ -96,9 +96,9 @@ def test_nothing_is_missed_while_an_exchange_of_files_is_half_done(tmp_path: Pat
 def test_what_is_noted_and_true_is_not_noted_again(tmp_path: Path) -> None:
     folder = filled(tmp_path, 5)
     found = {base: os.stat(folder / f"{base:020d}.log") for base in (0, 2, 4, 6, 8)}
-    assert succession.compare(folder, found) == succession.Succession([], [])
-    note(folder, [Row(2, 4, 10, 20, 30)])
-    assert succession.compare(folder, found).unnoted == [2]
+    assert succession.compare_segments(folder, found) == succession.Succession([], [])
+    note_rows(folder, [Row(2, 4, 10, 20, 30)])
+    assert succession.compare_segments(folder, found).unnoted == [2]
 
 
 def test_it_is_told_by_verify_and_accepted_by_repair(tmp_path: Path) -> None:
@@ -194,7 +194,9 @@ def set_times(folder: Path, apart_ms: int) -> None:
 
 def renote(folder: Path) -> None:
     bases = sorted(int(path.stem) for path in folder.glob("*.log"))
-    note(folder, [succession.row_of(folder / f"{base:020d}.log", following) for base, following in pairwise(bases)])
+    note_rows(
+        folder, [succession.row_of(folder / f"{base:020d}.log", following) for base, following in pairwise(bases)]
+    )
 
 
 @pytest.mark.parametrize(("copy", "told"), [(shutil.copy2, True), (shutil.copyfile, False)])
@@ -216,7 +218,7 @@ def test_of_a_log_of_which_nothing_is_noted_nothing_is_said_and_the_next_flush_n
     directory, log = opened(tmp_path)
     assert log.read(4, 1000) is not None
     log.flush()
-    assert {base: row.next_offset for base, row in read(folder).items()} == {0: 2, 2: 6, 6: 8}
+    assert {base: row.next_offset for base, row in read_rows(folder).items()} == {0: 2, 2: 6, 6: 8}
     directory.close(clean=True)
     lose(folder, 6)
     assert missing_segments(folder) == [Missing(2, 6, 8)]
@@ -233,25 +235,25 @@ def test_no_damage_of_the_note_is_taken_for_damage_of_the_log(tmp_path: Path) ->
 
 
 def test_a_row_that_was_torn_costs_no_other(tmp_path: Path) -> None:
-    note(tmp_path, [Row(0, 2, 10, 20, 30)])
+    note_rows(tmp_path, [Row(0, 2, 10, 20, 30)])
     with (tmp_path / FILE_NAME).open("ab") as file:
         file.write(b"\n2 4 1")
-    note(tmp_path, [Row(4, 6, 10, 20, 30)])
-    assert sorted(read(tmp_path)) == [0, 4]
+    note_rows(tmp_path, [Row(4, 6, 10, 20, 30)])
+    assert sorted(read_rows(tmp_path)) == [0, 4]
 
 
 def test_rows_of_segments_that_are_gone_for_good_do_not_pile_up(tmp_path: Path) -> None:
     for number in range(3000):
-        note(tmp_path, [Row(number, number + 1, 10, number, 30)], [number - 1, number])
+        note_rows(tmp_path, [Row(number, number + 1, 10, number, 30)], [number - 1, number])
     assert (tmp_path / FILE_NAME).stat().st_size < succession.KEPT_BYTES + 200
-    assert read(tmp_path)[2999] == Row(2999, 3000, 10, 2999, 30)
-    assert len(read(tmp_path)) < 3000
+    assert read_rows(tmp_path)[2999] == Row(2999, 3000, 10, 2999, 30)
+    assert len(read_rows(tmp_path)) < 3000
 
 
 def test_what_is_told_of_segments_that_are_kept_outlives_the_rest(tmp_path: Path) -> None:
     for number in range(3000):
-        note(tmp_path, [Row(number, number + 1, 10, number, 30)], [5, number])
-    rows = read(tmp_path)
+        note_rows(tmp_path, [Row(number, number + 1, 10, number, 30)], [5, number])
+    rows = read_rows(tmp_path)
     assert {5, 6, 2998, 2999} <= rows.keys(), "with what followed them, be it gone"
     assert len(rows) < 2000
 
@@ -259,38 +261,38 @@ def test_what_is_told_of_segments_that_are_kept_outlives_the_rest(tmp_path: Path
 def test_a_note_of_many_segments_that_are_kept_is_at_most_twice_as_large_as_it_must_be(tmp_path: Path) -> None:
     kept = range(300)
     for number in range(3000):
-        note(tmp_path, [Row(number % 300, 10**8 + number, 10**8, 10**13, 10**8)], kept)
+        note_rows(tmp_path, [Row(number % 300, 10**8 + number, 10**8, 10**13, 10**8)], kept)
         assert (tmp_path / FILE_NAME).stat().st_size <= 2 * succession.ROW_BYTES * len(kept) + succession.ROW_BYTES
 
 
 def test_a_note_of_which_all_is_needed_is_not_written_anew(tmp_path: Path) -> None:
     with mock.patch.object(succession, "replace_file") as replace_file:
         for number in range(2000):
-            note(tmp_path, [Row(number, number + 1, 10**8, number, 10**8)], range(2000))
+            note_rows(tmp_path, [Row(number, number + 1, 10**8, number, 10**8)], range(2000))
     assert (tmp_path / FILE_NAME).stat().st_size > succession.KEPT_BYTES
     replace_file.assert_not_called()
 
 
 def test_whoever_does_not_say_what_is_kept_only_adds(tmp_path: Path) -> None:
     for number in range(2000):
-        note(tmp_path, [Row(number, number + 1, 10**8, number, 10**8)])
+        note_rows(tmp_path, [Row(number, number + 1, 10**8, number, 10**8)])
     assert (tmp_path / FILE_NAME).stat().st_size > succession.KEPT_BYTES
-    assert len(read(tmp_path)) == 2000
+    assert len(read_rows(tmp_path)) == 2000
 
 
 def test_whoever_notes_leaves_no_file_open(tmp_path: Path) -> None:
-    note(tmp_path, [Row(0, 2, 10, 20, 30)])
+    note_rows(tmp_path, [Row(0, 2, 10, 20, 30)])
     before = os.listdir("/dev/fd")
     for _ in range(3):
-        note(tmp_path, [Row(0, 2, 10, 20, 30)])
-        succession.note_nothing(tmp_path, 0)
+        note_rows(tmp_path, [Row(0, 2, 10, 20, 30)])
+        succession.note_unknown(tmp_path, 0)
     assert len(os.listdir("/dev/fd")) == len(before)
 
 
 def test_a_note_that_is_small_is_not_written_anew(tmp_path: Path) -> None:
     for number in range(20):
-        note(tmp_path, [Row(number, number + 1, 10, number, 30)], [number])
-    assert len(read(tmp_path)) == 20
+        note_rows(tmp_path, [Row(number, number + 1, 10, number, 30)], [number])
+    assert len(read_rows(tmp_path)) == 20
 
 
 def test_a_note_that_cannot_be_written_keeps_nobody_from_anything(
@@ -314,13 +316,13 @@ def opened_again(log: Log) -> Log:
 def test_a_full_disk_notes_nothing_and_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with mock.patch.object(succession, "write_all", side_effect=full):
-        note(tmp_path, [Row(0, 2, 10, 20, 30)])
-    assert (read(tmp_path), caplog.text) == ({}, "")
+        note_rows(tmp_path, [Row(0, 2, 10, 20, 30)])
+    assert (read_rows(tmp_path), caplog.text) == ({}, "")
 
 
 def test_what_follows_a_log_that_was_cut_between_two_segments_may_begin_later(tmp_path: Path) -> None:
     """As a copy of a leader's does, which has compacted what lay there."""
-    with mock.patch.object(succession, "identity", lambda status: (status.st_size, 0, status.st_ino)):
+    with mock.patch.object(succession, "identify_file", lambda status: (status.st_size, 0, status.st_ino)):
         directory, log = opened(tmp_path)
         for _ in range(6):
             append(log, b"a")
@@ -361,7 +363,7 @@ def test_of_a_segment_that_a_cleaning_replaces_during_a_flush_nothing_is_noted(t
 
     with mock.patch.object(durability, "row_of", row_of):
         log.flush()
-    assert list(read(log.directory)) == [2]
+    assert list(read_rows(log.directory)) == [2]
 
 
 @pytest.mark.parametrize(("seed", "at_once"), [(0, True), (1, False)])
@@ -374,7 +376,7 @@ def test_no_kill_makes_a_cleaning_look_like_damage(tmp_path: Path, seed: int, at
         moment = 0 if at_once else status.st_mtime_ns // 1_000_000
         return status.st_size, moment, inodes.get(status.st_ino, status.st_ino)
 
-    with mock.patch.object(succession, "identity", identity):
+    with mock.patch.object(succession, "identify_file", identity):
         with every_moment(tmp_path / "data", moments, also=("pwrite",), inodes=inodes):
             Life(tmp_path / "data", random.Random(seed)).run(12)
         swapping = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.storage.batches.walk import candidates
+from ottla.storage.batches.walk import find_candidates
 from tests.storage.batches import batch
 
 LIKELY = st.lists(st.sampled_from([0, 1, 2, 0x7F, 0x80, 0xFF]), max_size=200).map(bytes)
@@ -18,9 +18,9 @@ def may_begin(block: bytes, at: int) -> bool:
 
 @given(LIKELY)
 def test_every_place_where_a_batch_may_begin_is_tried_and_no_other(block: bytes) -> None:
-    assert list(candidates(block)) == [at for at in range(len(block) - 16) if may_begin(block, at)]
+    assert list(find_candidates(block)) == [at for at in range(len(block) - 16) if may_begin(block, at)]
 
 
 def test_a_batch_is_found_wherever_it_lies_in_zeros() -> None:
-    assert 5 in candidates(bytes(5) + batch(b"a"))
-    assert list(candidates(bytes(1 << 20))) == []
+    assert 5 in find_candidates(bytes(5) + batch(b"a"))
+    assert list(find_candidates(bytes(1 << 20))) == []

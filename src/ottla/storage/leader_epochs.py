@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from ottla.storage.files.checkpoint import read_numbers, text_of, write_rows
+from ottla.storage.files.checkpoint import format_rows, read_numbers, write_rows
 from ottla.storage.files.durable import write_file
 from ottla.storage.files.storage_error import storage_error
 
@@ -95,7 +95,7 @@ class LeaderEpochs:
             if self._saved is None and all(offset >= end_offset for _, offset in entries):
                 return
             if self._saved is None and not sync:
-                write_file(self._path, text_of(entries))  # What a crash leaves of it is held against the batches.
+                write_file(self._path, format_rows(entries))  # What a crash leaves of it is held against the batches.
             else:
                 write_rows(self._path, entries, sync=sync)
             self._saved = entries

@@ -20,8 +20,8 @@ from ottla.model import INT64_MAX, TopicPartition
 from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
 from ottla.records.builder import BatchBuilder
 from ottla.records.end_marker import EndMarker, decode_end_marker
-from ottla.storage.batches.damage import Damage, damage_of, survey
-from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, sound_walk
+from ottla.storage.batches.damage import Damage, make_damage, survey_batches
+from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, walk_by_headers
 from ottla.storage.directory.meta_properties import FILE_NAME as META
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
@@ -32,20 +32,20 @@ from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.files.regular_file import kind_of, open_regular
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
-from ottla.storage.recovery.epoch_check import Led, led_by, steady
+from ottla.storage.recovery.epoch_check import Led, drop_decreasing, group_by_epoch
 from ottla.storage.recovery.lost_offsets import Lost, add_lost
-from ottla.storage.segments.beginning import lost_beginning, note_deleted
-from ottla.storage.segments.gaps import end_offset_of, holes
+from ottla.storage.segments.beginning import find_lost_start, note_deletion
+from ottla.storage.segments.gaps import end_offset_of, find_holes
 from ottla.storage.segments.log_folder import (
     LOG_NAME,
     METADATA_FILE,
+    find_misplaced_files,
     has_segments,
-    misplaced,
     partition_of,
     read_topic_id,
     write_topic_id,
 )
-from ottla.storage.segments.succession import note_nothing
+from ottla.storage.segments.succession import note_unknown
 
 METADATA_TOPIC = "__cluster_metadata"
 NOTHING = b"\x01\x14\x00\x00"
@@ -93,22 +93,22 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
         folder = PartitionFolder(directory, partition)
         if partition in folders:
             topic_id = topic_ids.get(partition.topic)
-            yield from of_folders(folder)
-            yield from of_beginning(folder)
-            yield from of_missing(folder)
-            yield from of_log(folder)
-            yield from of_identity(folder, topic_id)
-            yield from of_nothing(folder, topic_id, known.get(partition, 0))
+            yield from plan_folders(folder)
+            yield from repair_lost_start(folder)
+            yield from repair_missing(folder)
+            yield from repair_log(folder)
+            yield from repair_identity(folder, topic_id)
+            yield from repair_empty_folder(folder, topic_id, known.get(partition, 0))
         elif partition in known and partition.topic in topic_ids:
             fault = f"{folder.folder} is gone, and was there up to offset {known[partition]} at least"
             drop = partial(drop_recovery_point, folder)
             yield Repair(partition, fault, "let the partition start empty, at offset 0", drop)
 
 
-def of_folders(folder: PartitionFolder) -> Iterator[Repair]:
+def plan_folders(folder: PartitionFolder) -> Iterator[Repair]:
     """Folders, and links to no file, that have the name of a file of the log."""
-    for path in misplaced(folder.folder):
-        aside = free(path)
+    for path in find_misplaced_files(folder.folder):
+        aside = find_unused_path(path)
         yield Repair(folder.partition, f"{path} is {kind_of(path)}", f"move it to {aside}", partial(move, path, aside))
 
 
@@ -117,53 +117,55 @@ def move(path: Path, aside: Path) -> None:
     sync_path(path.parent)
 
 
-def of_beginning(folder: PartitionFolder) -> Iterator[Repair]:
+def repair_lost_start(folder: PartitionFolder) -> Iterator[Repair]:
     """Yield the repair for offsets before the first segment that are lost and were not deleted."""
     bases = [int(path.stem) for path in folder.folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file()]
     noted = OffsetCheckpoints(folder.directory).noted_start(folder.partition)
-    lost = lost_beginning(folder.folder, noted, min(bases)) if bases else None
+    lost = find_lost_start(folder.folder, noted, min(bases)) if bases else None
     if lost is not None:
-        begin = partial(note_deleted, folder.folder, lost.next_offset)
+        begin = partial(note_deletion, folder.folder, lost.next_offset)
         yield Repair(folder.partition, str(lost), f"let the log start at offset {lost.next_offset}", begin)
 
 
-def of_missing(folder: PartitionFolder) -> Iterator[Repair]:
+def repair_missing(folder: PartitionFolder) -> Iterator[Repair]:
     """Segments that are gone from between others, or were cut."""
-    for path, found in [] if folder.is_metadata else holes(folder.folder):
+    for path, found in [] if folder.is_metadata else find_holes(folder.folder):
         remedy = f"go on without them, at offset {found.next_offset}"
-        yield Repair(folder.partition, str(damage_of(path, found)), remedy, partial(accept, path, found))
+        yield Repair(folder.partition, str(make_damage(path, found)), remedy, partial(accept_gap, path, found))
 
 
-def accept(path: Path, found: Unsound) -> None:
+def accept_gap(path: Path, found: Unsound) -> None:
     """Accept what follows the segment now, and note the lost offsets for the replay of transactions, some of which may have ended there."""
     add_lost(path.parent, [Lost(found.first_offset, found.next_offset)])
-    note_nothing(path.parent, int(path.stem))
+    note_unknown(path.parent, int(path.stem))
 
 
-def of_log(folder: PartitionFolder) -> Iterator[Repair]:
+def repair_log(folder: PartitionFolder) -> Iterator[Repair]:
     """Damage in the segments of a partition."""
     paths = sorted(path for path in folder.folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file())
     bases = [int(path.name[:20]) for path in paths]
     segments = list(zip(paths, [*bases[1:], INT64_MAX], strict=False))
-    epochs, state = epochs_in(segments), ProducerState()
+    epochs, state = read_epochs(segments), ProducerState()
     for path, below in segments:
         found = list(found_in(path, Bounds(below, epochs, gaps=not folder.is_metadata), state))
         damages = [damage for damage, _ in found]
         if damages and folder.is_metadata:
             ensure_alone(folder.folder, MetaProperties.parse(folder.directory / META).node_id, damages[0])
-        end = known_end(folder, damages[-1]) if damages and below == INT64_MAX else 0
+        end = find_known_end(folder, damages[-1]) if damages and below == INT64_MAX else 0
         endings = [damage for damage, unsure in found if unsure]
         for damage, unsure in found:
             yield Repair(
                 folder.partition,
-                f"{damage}{''.join(map(lost_end, unsure))}",
+                f"{damage}{''.join(map(describe_lost_end, unsure))}",
                 f"move these bytes to {aside_of(damage)} and go on without them",
-                partial(carve, folder, path, damages, end, endings) if damage is damages[0] else with_the_first,
+                partial(move_damage_aside, folder, path, damages, end, endings)
+                if damage is damages[0]
+                else with_the_first,
             )
-    yield from of_end(folder, paths)
+    yield from repair_end(folder, paths)
 
 
-def of_end(folder: PartitionFolder, paths: Sequence[Path]) -> Iterator[Repair]:
+def repair_end(folder: PartitionFolder, paths: Sequence[Path]) -> Iterator[Repair]:
     """A log that ends, with a batch that is whole, before what was on the disk of it."""
     flushed = folder.flushed()
     last = (end_of if folder.is_metadata else end_offset_of)(paths[-1]) if paths else None
@@ -196,23 +198,23 @@ def with_the_first() -> None:
     """All damage of a segment is set aside at once."""
 
 
-def epochs_in(segments: Sequence[tuple[Path, int]]) -> list[tuple[int, int]]:
+def read_epochs(segments: Sequence[tuple[Path, int]]) -> list[tuple[int, int]]:
     """Return the leader epochs of a log and their start offsets, from the batches that agree with their neighbours."""
     led: list[Led] = []
     for path, below in segments:
         file = OpenFile(path, read=True)
         size = os.fstat(file.fileno()).st_size
-        for found in sound_walk(file, 0, size, int(path.name[:20]), Bounds(below)):
+        for found in walk_by_headers(file, 0, size, int(path.name[:20]), Bounds(below)):
             if isinstance(found, Found):
-                led_by(led, found.header)
-    return [(each.epoch, each.first_offset) for each in steady(led)]
+                group_by_epoch(led, found.header)
+    return [(each.epoch, each.first_offset) for each in drop_decreasing(led)]
 
 
 def found_in(path: Path, bounds: Bounds, state: ProducerState) -> Iterator[tuple[Damage, list[AbortedTransaction]]]:
     """All damage of a segment, each with the transactions that were open there; `state` is that of the batches before."""
     file = OpenFile(path, read=True)
     size = os.fstat(file.fileno()).st_size
-    for found in survey(file, path, size, int(path.name[:20]), bounds):
+    for found in survey_batches(file, path, size, int(path.name[:20]), bounds):
         if isinstance(found, Damage):
             at_end = found.position + found.size_bytes == size  # nothing shows how many offsets it had
             yield found, state.lose(found.offset, max(found.next_offset, found.offset + at_end), {})
@@ -229,7 +231,7 @@ def marker_in(file: OpenFile, found: Found) -> EndMarker | None:
         return None
 
 
-def lost_end(unsure: AbortedTransaction) -> str:
+def describe_lost_end(unsure: AbortedTransaction) -> str:
     """Describe a transaction that may have ended in damage."""
     return (
         f"; the transaction of producer {unsure.producer_id} from offset {unsure.first_offset} on may have ended there: "
@@ -240,12 +242,12 @@ def lost_end(unsure: AbortedTransaction) -> str:
 def end_of(path: Path) -> int:
     """The offset after the last whole batch of a segment of the metadata."""
     file, end = OpenFile(path, read=True), int(path.name[:20])
-    for found in survey(file, path, os.fstat(file.fileno()).st_size, end, Bounds(gaps=False)):
+    for found in survey_batches(file, path, os.fstat(file.fileno()).st_size, end, Bounds(gaps=False)):
         end = found.next_offset if isinstance(found, Damage) else found.header.next_offset
     return end
 
 
-def known_end(folder: PartitionFolder, damage: Damage) -> int:
+def find_known_end(folder: PartitionFolder, damage: Damage) -> int:
     """Return the end offset of a log with damaged last bytes, as far as it is known."""
     ends = [folder.flushed(), *snapshot_offsets(folder.folder), damage.next_offset]
     with open(damage.file, "rb") as file:
@@ -263,7 +265,9 @@ def aside_of(damage: Damage) -> Path:
     return damage.file.with_name(f"{damage.file.name}.{damage.position}-{damage.size_bytes}{ASIDE}")
 
 
-def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: int, endings: Sequence[Damage]) -> None:
+def move_damage_aside(
+    folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: int, endings: Sequence[Damage]
+) -> None:
     """Move damaged ranges of a segment into files of their own, and have the log end at `end` if it is the last.
 
     In the `endings` among them transactions may have ended.
@@ -292,7 +296,7 @@ def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: i
         os.close(fd)
     if lost:
         add_lost(folder.folder, lost)
-    note_nothing(folder.folder, int(path.stem))  # so that no start reports the removed bytes as missing
+    note_unknown(folder.folder, int(path.stem))  # so that no start reports the removed bytes as missing
     drop_indexes(path)
     os.replace(draft, path)
     last = damages[-1]
@@ -332,7 +336,7 @@ def append(source: OpenFile, begin: int, end: int, fd: int, position: int) -> in
     return position
 
 
-def of_identity(folder: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator[Repair]:
+def repair_identity(folder: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator[Repair]:
     """A `partition.metadata` that does not say what the cluster's metadata says."""
     path = folder.folder / METADATA_FILE
     try:
@@ -347,33 +351,35 @@ def of_identity(folder: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator
         fault = f"{path} has topic id {text_of(found)}, the metadata {text_of(topic_id)}"
     if topic_id is None:
         return
-    remedy = f"move it to {free(path)} and write topic id {text_of(topic_id)}"
+    remedy = f"move it to {find_unused_path(path)} and write topic id {text_of(topic_id)}"
     yield Repair(folder.partition, fault, remedy, lambda: write_identity(folder, topic_id))
 
 
-def of_nothing(folder: PartitionFolder, topic_id: uuid.UUID | None, flushed: int) -> Iterator[Repair]:
+def repair_empty_folder(folder: PartitionFolder, topic_id: uuid.UUID | None, flushed: int) -> Iterator[Repair]:
     """Yield the repair of a partition that has no log file and no known end."""
     path = folder.folder / METADATA_FILE
     if topic_id is not None and not flushed and path.is_file() and not has_segments(folder.folder):
-        remedy = f"move {path.name} to {free(path)} and let the partition start empty, at offset 0"
-        yield Repair(folder.partition, f"{folder.folder} has no segment any more", remedy, lambda: disown(path))
+        remedy = f"move {path.name} to {find_unused_path(path)} and let the partition start empty, at offset 0"
+        yield Repair(
+            folder.partition, f"{folder.folder} has no segment any more", remedy, lambda: remove_topic_id(path)
+        )
 
 
-def disown(path: Path) -> None:
+def remove_topic_id(path: Path) -> None:
     """Remove the topic id from a folder: the next start treats the folder as new."""
-    path.rename(free(path))
+    path.rename(find_unused_path(path))
     sync_path(path.parent)
 
 
 def write_identity(folder: PartitionFolder, topic_id: uuid.UUID) -> None:
     """Write the topic id of a folder."""
     path = folder.folder / METADATA_FILE
-    path.rename(free(path))
+    path.rename(find_unused_path(path))
     write_topic_id(folder.folder, topic_id)
     sync_path(folder.folder)
 
 
-def free(path: Path) -> Path:
+def find_unused_path(path: Path) -> Path:
     """Return an unused name next to a file."""
     names = (path.with_name(f"{path.name}{number or ''}{ASIDE}") for number in range(1000))
     return next(name for name in names if not name.exists())

@@ -137,7 +137,7 @@ class QuorumLog:
                     return
                 file.flush()
                 os.fsync(file.fileno())
-            snapshot.state_in(read_whole(draft), name)
+            snapshot.parse_state(read_whole(draft), name)
             os.replace(draft, self.directory / name)
             sync_path(self.directory)
         except CorruptRecordError as error:

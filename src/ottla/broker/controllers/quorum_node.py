@@ -25,7 +25,7 @@ from ottla.errors import ConfigError, CorruptRecordError
 from ottla.kafka_id import id_of
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES
-from ottla.storage.state_log.quorum_state import forgotten
+from ottla.storage.state_log.quorum_state import lost_vote_error
 
 logger = logging.getLogger(__name__)
 ELECTIONS = 2
@@ -119,7 +119,7 @@ def promises(log: QuorumLog, shape: LogShape, me: ReplicaKey) -> ElectionState |
     try:
         saved = log.read_promises()
     except CorruptRecordError as error:
-        raise forgotten(str(error), alone=alone) from error
+        raise lost_vote_error(str(error), alone=alone) from error
     if saved is None and shape.end and alone and not shape.epoch:
         # A broker that was a cluster of its own elects nobody: its records have epoch 0, and there was no promise to lose.
         logger.info("first start as a voter: node %d votes alone until controllers are added", me.id)
@@ -128,7 +128,7 @@ def promises(log: QuorumLog, shape: LogShape, me: ReplicaKey) -> ElectionState |
             "%s is gone: this node votes alone, and goes on with the epochs of its log", log.directory / PROMISES
         )
     elif saved is None and shape.end and shape.kraft_version and shape.voters.has(me):
-        raise forgotten(f"{log.directory / PROMISES} is gone", alone=False)
+        raise lost_vote_error(f"{log.directory / PROMISES} is gone", alone=False)
     if saved is not None and saved.voted is not None and saved.voted.is_same(me):
         return saved._replace(voted=me)
     return saved

@@ -16,7 +16,7 @@ from ottla.coordination.cluster.records import decode_record, encode_record
 from ottla.errors import ConfigError, CorruptRecordError
 from ottla.protocol.schema import Message
 from ottla.storage.files.regular_file import read_whole
-from ottla.storage.state_log.snapshot import state_in, write_snapshot
+from ottla.storage.state_log.snapshot import parse_state, write_snapshot
 from ottla.storage.state_log.voter import Quorum
 
 LOG = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ def read_bootstrap(directory: Path) -> list[Message]:
     if not path.exists():
         return []
     try:
-        return [decode_record(value) for value in state_in(read_whole(path), str(path)).values]
+        return [decode_record(value) for value in parse_state(read_whole(path), str(path)).values]
     except (CorruptRecordError, OSError) as error:
         raise ConfigError(
             f"{error}, and the cluster that is new begins with what is in it: format an empty directory with `ottla storage format`"

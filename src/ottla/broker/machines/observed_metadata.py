@@ -39,8 +39,8 @@ from ottla.storage.state_log.snapshot import (
     control_of,
     find_snapshots,
     merge_quorum,
+    parse_state,
     read_state,
-    state_in,
 )
 from ottla.storage.state_log.voter import Quorum
 
@@ -107,7 +107,7 @@ class ObservedMetadata(Runtime[ClusterMetadata]):
                     return Kept()
                 file.flush()
                 os.fsync(file.fileno())
-            state = state_in(read_whole(draft), snapshot.file_name)
+            state = parse_state(read_whole(draft), snapshot.file_name)
             return Whole(snapshot, machine_of(state), state)
         except CorruptRecordError as error:
             logger.error("%s; it is fetched again", error)

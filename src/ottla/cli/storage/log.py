@@ -221,16 +221,16 @@ def inspection_at(path: Path, metadata: Sequence[Path] = ()) -> Inspection:
 
 def twins_of(paths: Sequence[Path]) -> dict[Path, Path]:
     """Those of several data directories that go by the id of another one, and which that is."""
-    from ottla.storage.inspection import twins_in
+    from ottla.storage.inspection import find_twins
 
-    return twins_in(paths)
+    return find_twins(paths)
 
 
 def files_of(paths: Iterable[Path]) -> Iterator[Path]:
     """Files themselves, and all that is known in folders."""
     from ottla.storage.inspection import find
     from ottla.storage.inspection.dump import ALL
-    from ottla.storage.inspection.state_files import reader_of
+    from ottla.storage.inspection.state_files import find_reader
 
     for path in paths:
         if not path.is_dir():
@@ -239,7 +239,7 @@ def files_of(paths: Iterable[Path]) -> Iterator[Path]:
         inspection = find(path)
         for folder in [path, *inspection.folders] if inspection.whole else inspection.folders:
             yield from sorted(
-                file for file in folder.iterdir() if file.is_file() and (file.suffix in ALL or reader_of(file))
+                file for file in folder.iterdir() if file.is_file() and (file.suffix in ALL or find_reader(file))
             )
 
 

@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT64_MAX, HasFileno
-from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, checked_walk
+from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, walk_by_checksums
 from ottla.storage.files.regular_file import kind_of
 
 
@@ -94,24 +94,24 @@ class DamagedLogError(CorruptRecordError):
         return DamagedLogError, (self.damage,)
 
 
-def damage_of(path: Path, found: Unsound) -> Damage:
+def make_damage(path: Path, found: Unsound) -> Damage:
     """Return the damage for an unverified range of a segment's file."""
     return Damage(path, found.position, found.size_bytes, found.first_offset, found.next_offset, found.reason)
 
 
-def survey(
+def survey_batches(
     file: HasFileno, path: Path, size: int, offset: int, bounds: Bounds, position: int = 0
 ) -> Iterator[Found | Damage]:
     """Yield the batches from `position` on, the first at offset `expected` or later, and the damages between them.
 
     Every CRC is checked. Damage at the end of which the number of offsets is unknown has none.
     """
-    for found in checked_walk(file, position, size, offset, bounds):
+    for found in walk_by_checksums(file, position, size, offset, bounds):
         if isinstance(found, Found):
             yield found
         elif isinstance(found, Unsound):
             unknown = found.at_end and bounds.end is None and bounds.below == INT64_MAX
-            yield damage_of(path, found._replace(next_offset=found.first_offset) if unknown else found)
+            yield make_damage(path, found._replace(next_offset=found.first_offset) if unknown else found)
 
 
 def remedy(folder: Path) -> str:
@@ -120,6 +120,6 @@ def remedy(folder: Path) -> str:
     return f"to set the damage aside stop the broker and run: {command} --execute"
 
 
-def folder_in_place(of: Path) -> OutOfServiceError:
+def not_a_file_error(of: Path) -> OutOfServiceError:
     """A folder, or a link to no file, has the name of a partition's file, which is given."""
     return OutOfServiceError(f"{of} is {kind_of(of)}, where a file belongs; {remedy(of.parent)}")

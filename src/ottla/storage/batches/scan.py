@@ -57,14 +57,14 @@ def scan(
     """
     window = Window(file, end, block_bytes)
     while position < end:
-        header = header_at(window, position, end)
+        header = read_header(window, position, end)
         if check:
             verify(window.view(position, header.size_bytes), 0, header)
         yield position, header
         position += header.size_bytes
 
 
-def header_at(window: Window, position: int, end: int) -> BatchHeader:
+def read_header(window: Window, position: int, end: int) -> BatchHeader:
     """The header at `position` of a batch that is there as a whole."""
     data = window.view(position, HEADER_BYTES)
     if len(data) < HEADER_BYTES:

@@ -21,7 +21,7 @@ from ottla.errors import CorruptRecordError
 from ottla.model import INT32_MAX, INT64_MAX, HasFileno
 from ottla.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header, verify
 from ottla.storage.batches.batch_run import BatchRun
-from ottla.storage.batches.scan import SCAN_BLOCK, Window, header_at
+from ottla.storage.batches.scan import SCAN_BLOCK, Window, read_header
 from ottla.storage.batches.walk import Batch, Gap, walk
 
 BLOCK_BYTES = 4096
@@ -84,16 +84,18 @@ class Bounds(Struct, frozen=True):
     def _epoch_fits(self, epoch: int, offset: int) -> bool:
         if not self.epochs:
             return True
-        number = bisect_right(self.epochs, offset, key=started) - 1
+        number = bisect_right(self.epochs, offset, key=check_first_batch) - 1
         # Machines once wrote their logs with epoch 0, whatever the partition's was.
         return epoch == self.epochs[number][0] if number >= 0 and epoch > 0 else epoch <= self.epochs[-1][0]
 
 
-def started(entry: tuple[int, int]) -> int:
+def check_first_batch(entry: tuple[int, int]) -> int:
     return entry[1]
 
 
-def sound_walk(file: HasFileno, position: int, end: int, expected: int, bounds: Bounds) -> Iterator[Found | Unsound]:
+def walk_by_headers(
+    file: HasFileno, position: int, end: int, expected: int, bounds: Bounds
+) -> Iterator[Found | Unsound]:
     """Everything from `position` up to `end`, where a batch begins with offset `expected` or a later one.
 
     CRCs are looked at only where headers do not fit together.
@@ -104,8 +106,8 @@ def sound_walk(file: HasFileno, position: int, end: int, expected: int, bounds: 
     ended = expected
     """The end offset of the batch before it."""
     while position < end:
-        header = fitting(window, position, end, expected, bounds) or (
-            None if bounds.grows else behind_gap(window, held, position, end, expected, bounds)
+        header = read_continuing_header(window, position, end, expected, bounds) or (
+            None if bounds.grows else read_header_after_gap(window, held, position, end, expected, bounds)
         )
         if header is not None:
             if held is not None:
@@ -120,7 +122,7 @@ def sound_walk(file: HasFileno, position: int, end: int, expected: int, bounds: 
             else:
                 position, expected = held.position, ended
             held = None
-        stretch, held = after_damage(file, position, end, expected, bounds)
+        stretch, held = find_end_of_damage(file, position, end, expected, bounds)
         if stretch is not None:
             yield stretch
         if held is None:
@@ -128,10 +130,10 @@ def sound_walk(file: HasFileno, position: int, end: int, expected: int, bounds: 
         expected, ended = held.header.next_offset, held.header.base_offset
         position = held.position + held.header.size_bytes
     if held is not None:
-        yield held if bounds.ends(held.header) or is_whole(window, held) else last_damaged(held, ended, end)
+        yield held if bounds.ends(held.header) or is_whole(window, held) else describe_damaged_end(held, ended, end)
 
 
-def checked_walk(
+def walk_by_checksums(
     file: HasFileno, position: int, end: int, expected: int, bounds: Bounds, run: BatchRun | None = None
 ) -> Iterator[Found | Unsound | BatchRun]:
     """The same, with a look at the CRC of each batch; with `run`, batches in a row that need no second look come as that."""
@@ -141,10 +143,10 @@ def checked_walk(
             yield run
             position, expected = run.stop, run.next_offset
             continue
-        header = fitting(window, position, end, expected, bounds)
+        header = read_continuing_header(window, position, end, expected, bounds)
         found: Found | None = None if header is None else Found(position, header)
         if found is None or not is_whole(window, found):
-            stretch, found = after_damage(file, position, end, expected, bounds)
+            stretch, found = find_end_of_damage(file, position, end, expected, bounds)
             if stretch is not None:
                 yield stretch
         if found is None:
@@ -154,7 +156,7 @@ def checked_walk(
         position = found.position + found.header.size_bytes
 
 
-def last_damaged(held: Found, first: int, end: int) -> Unsound:
+def describe_damaged_end(held: Found, first: int, end: int) -> Unsound:
     """Describe a last batch with a wrong CRC. Its offsets may be wrong as well: they start at the end of the batch before."""
     said = held.header.next_offset - first
     following = first + (said if 0 < said <= held.header.size_bytes else 1)
@@ -162,10 +164,12 @@ def last_damaged(held: Found, first: int, end: int) -> Unsound:
     return Unsound(held.position, end - held.position, first, following, reason, at_end=True)
 
 
-def fitting(window: Window, position: int, end: int, expected: int, bounds: Bounds) -> BatchHeader | None:
+def read_continuing_header(
+    window: Window, position: int, end: int, expected: int, bounds: Bounds
+) -> BatchHeader | None:
     """Return the header at a position if it continues exactly where the batch before ended, as nearly all do."""
     try:
-        header = header_at(window, position, end)
+        header = read_header(window, position, end)
         if header.base_offset != expected or bounds.fault(header, expected):
             return None
     except CorruptRecordError:
@@ -173,16 +177,16 @@ def fitting(window: Window, position: int, end: int, expected: int, bounds: Boun
     return header
 
 
-def behind_gap(
+def read_header_after_gap(
     window: Window, held: Found | None, position: int, end: int, expected: int, bounds: Bounds
 ) -> BatchHeader | None:
     """The header at a position if it comes later, as behind records that were compacted away, and the next agrees."""
     try:
-        header = header_at(window, position, end)
+        header = read_header(window, position, end)
         following = position + header.size_bytes
         if bounds.fault(header, expected):
             return None
-        if following < end and bounds.fault(header_at(window, following, end), header.next_offset):
+        if following < end and bounds.fault(read_header(window, following, end), header.next_offset):
             return None
     except CorruptRecordError:
         return None
@@ -198,7 +202,7 @@ def is_whole(window: Window, found: Found) -> bool:
     return True
 
 
-def after_damage(
+def find_end_of_damage(
     file: HasFileno, position: int, end: int, expected: int, bounds: Bounds
 ) -> tuple[Unsound | None, Found | None]:
     """Return the unverified range from a position on, and the first whole batch after it that is valid; None for either that does not exist."""
@@ -210,7 +214,7 @@ def after_damage(
             reason = reason or batch.reason
             continue
         fault = (behind if reason else bounds).fault(batch.header, expected)
-        fault = fault or doubt(batch, coming, expected, bounds, passed)
+        fault = fault or find_doubt(batch, coming, expected, bounds, passed)
         if not fault:
             if batch.position == position:
                 return None, batch
@@ -220,11 +224,11 @@ def after_damage(
         passed += batch.header.last_offset_delta + 1
     following = bounds.end if bounds.end is not None else bounds.below
     if following == INT64_MAX:
-        following = expected + spanned(file, position, end)
+        following = expected + count_offsets(file, position, end)
     return Unsound(position, end - position, expected, max(following, expected), reason, at_end=True), None
 
 
-def doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: int) -> str:
+def find_doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: int) -> str:
     """Return why a batch after a gap of offsets is not trusted: its base offset may be damaged. Empty if it is trusted.
 
     `passed` is the number of offsets of the whole batches in the gap that have other base offsets. Damage before a batch has more likely
@@ -276,7 +280,7 @@ class Coming:
         return self._ahead[further] if further < len(self._ahead) else None
 
 
-def spanned(file: HasFileno, position: int, end: int) -> int:
+def count_offsets(file: HasFileno, position: int, end: int) -> int:
     """How many offsets the damaged end of a log takes, as far as its headers tell; at least one."""
     window, count = Window(file, end, BLOCK_BYTES), 0
     while position + HEADER_BYTES <= end:

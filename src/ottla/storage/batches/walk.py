@@ -10,7 +10,7 @@ from ottla.model import HasFileno
 from ottla.records.batch import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
 from ottla.records.compression import Codec
 from ottla.records.crc32c import crc32c
-from ottla.storage.batches.scan import SCAN_BLOCK, Window, header_at
+from ottla.storage.batches.scan import SCAN_BLOCK, Window, read_header
 
 MAGIC_BYTE = bytes([MAGIC])
 LENGTH_POSITION = 8
@@ -36,27 +36,27 @@ def walk(file: HasFileno, position: int, end: int) -> Iterator[Batch | Gap]:
     """Everything from `position` up to `end`."""
     window = Window(file, end, SCAN_BLOCK)
     while position < end:
-        found = batch_at(window, position, end)
+        found = read_batch_at(window, position, end)
         if isinstance(found, Batch):
             yield found
             position += found.header.size_bytes
         else:
-            following = following_batch(window, position, end)
+            following = find_next_batch(window, position, end)
             yield Gap(position, following - position, found)
             position = following
 
 
-def batch_at(window: Window, position: int, end: int) -> Batch | str:
+def read_batch_at(window: Window, position: int, end: int) -> Batch | str:
     """The batch that begins there, or why none does."""
     try:
-        header = header_at(window, position, end)
+        header = read_header(window, position, end)
     except CorruptRecordError as error:
         return str(error)
     data = window.view(position, header.size_bytes)
-    return fault_of(data, header) or Batch(position, header, data)
+    return find_fault(data, header) or Batch(position, header, data)
 
 
-def fault_of(data: memoryview, header: BatchHeader) -> str | None:
+def find_fault(data: memoryview, header: BatchHeader) -> str | None:
     """Return the fault of a batch that is there as a whole; None if there is none."""
     if len(data) < header.size_bytes:
         return f"only {len(data)} of the {header.size_bytes} bytes of the batch could be read"
@@ -68,23 +68,23 @@ def fault_of(data: memoryview, header: BatchHeader) -> str | None:
     return None if actual == header.crc else f"the batch has CRC {actual:#010x}, its header says {header.crc:#010x}"
 
 
-def following_batch(window: Window, position: int, end: int) -> int:
+def find_next_batch(window: Window, position: int, end: int) -> int:
     """Return the position of the next whole batch after a damaged one; `end` if there is none."""
     try:
-        expected = position + header_at(window, position, end).size_bytes
-        if expected == end or isinstance(batch_at(window, expected, end), Batch):
+        expected = position + read_header(window, position, end).size_bytes
+        if expected == end or isinstance(read_batch_at(window, expected, end), Batch):
             return expected
     except CorruptRecordError:
         pass
     for start in range(position + 1, end, SCAN_BLOCK - HEADER_BYTES):
         block = bytes(window.view(start, min(SCAN_BLOCK, end - start)))
-        for candidate in candidates(block):
-            if isinstance(batch_at(window, start + candidate, end), Batch):
+        for candidate in find_candidates(block):
+            if isinstance(read_batch_at(window, start + candidate, end), Batch):
                 return start + candidate
     return end
 
 
-def candidates(block: bytes) -> Iterator[int]:
+def find_candidates(block: bytes) -> Iterator[int]:
     """Yield the positions at which a batch may start: the magic number is there, and neither base offset nor length is negative.
 
     The search is for one byte, so that a gigabyte of zeros, which a crash leaves of a preallocated file, is passed quickly.

@@ -18,17 +18,17 @@ from ottla.errors import CorruptRecordError
 from ottla.model import Buffer
 from ottla.records.batch import HEADER_BYTES, BatchHeader, parse_header, verify
 from ottla.records.compression import decompress
-from ottla.storage.batches.scan import Window, header_at
+from ottla.storage.batches.scan import Window, read_header
 from ottla.storage.cleaning.batch_cleaner import BatchCleaner
 from ottla.storage.cleaning.cleaned_transactions import CleanedTransactions
-from ottla.storage.cleaning.cleaning_plan import CleaningPlan, Extent, groups
+from ottla.storage.cleaning.cleaning_plan import CleaningPlan, Extent, group_extents
 from ottla.storage.cleaning.key_map import KeyMap
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_state import AbortedTransaction, LastRecord
 from ottla.storage.segments import swap
 from ottla.storage.segments.segment import Segment
-from ottla.storage.segments.succession import note, row_of
+from ottla.storage.segments.succession import note_rows, row_of
 
 READ_BLOCK = 1 << 18
 WRITE_BLOCK = 1 << 20
@@ -106,7 +106,7 @@ class Cleaner:
 
     def groups(self) -> list[list[Extent]]:
         """Return the segments to rewrite; those of a group become one."""
-        return groups([extent for extent in self.extents if extent.base_offset < self.end_offset], self._config)
+        return group_extents([extent for extent in self.extents if extent.base_offset < self.end_offset], self._config)
 
     def write(self, group: Sequence[Extent]) -> None:
         """Make the compacted segment of a group, whole on the disk and `offered` to take its place."""
@@ -121,8 +121,8 @@ class Cleaner:
         segment.seal()
         segment.flush()
         self._keep_age(segment, group[-1])
-        note(self.directory, [row_of(segment.path, group[-1].next_offset)])  # before its sources are deleted
-        swap.offer(segment)
+        note_rows(self.directory, [row_of(segment.path, group[-1].next_offset)])  # before its sources are deleted
+        swap.mark_complete(segment)
         self.offered = segment
 
     def take_place(self, group: Sequence[Extent]) -> None:
@@ -169,7 +169,7 @@ class Cleaner:
         position = worked = 0
         try:
             while position < extent.size:
-                header = header_at(window, position, extent.size)
+                header = read_header(window, position, extent.size)
                 data = window.view(position, header.size_bytes)
                 verify(data, 0, header)
                 yield header, data

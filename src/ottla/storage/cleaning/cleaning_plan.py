@@ -47,7 +47,7 @@ class CleaningPlan(Struct, frozen=True):
         return self.dirty_bytes > 0 and (self.overdue or self.dirty_ratio > config.min_cleanable_dirty_ratio)
 
 
-def plan(
+def plan_compaction(
     segments: Sequence[Cleanable],
     config: LogConfig,
     *,
@@ -99,19 +99,19 @@ class Extent(NamedTuple):
     """The size of the larger of its indexes."""
 
 
-def groups(extents: Sequence[Extent], config: LogConfig) -> list[list[Extent]]:
+def group_extents(extents: Sequence[Extent], config: LogConfig) -> list[list[Extent]]:
     """Neighbours that together are no larger than one segment may be: each group becomes one."""
     found: list[list[Extent]] = []
     for extent in extents:
         group = found[-1] if found else None
-        if group is not None and fits(group, extent, config):
+        if group is not None and fits_into_group(group, extent, config):
             group.append(extent)
         else:
             found.append([extent])
     return found
 
 
-def fits(group: list[Extent], extent: Extent, config: LogConfig) -> bool:
+def fits_into_group(group: list[Extent], extent: Extent, config: LogConfig) -> bool:
     """True if one more segment fits into a group; relative offsets in a segment have 31 bits."""
     return (
         sum(one.size for one in group) + extent.size <= config.segment_bytes

@@ -8,16 +8,16 @@ from functools import partial
 
 from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.cleaning.cleaner import Cleaner, Transactions
-from ottla.storage.cleaning.cleaning_plan import CleaningPlan, Extent, plan
+from ottla.storage.cleaning.cleaning_plan import CleaningPlan, Extent, plan_compaction
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log import Log
-from ottla.storage.producers.producer_state import first_unsure
+from ottla.storage.producers.producer_state import find_first_unsure
 
 
 def plan_of(log: Log, cleaned_up_to: int, now_ms: int) -> CleaningPlan:
     """Return the part of the log that could be compacted now, after an earlier compaction up to an offset."""
     try:
-        return plan(
+        return plan_compaction(
             log.segments,
             log.config,
             cleaned_up_to=cleaned_up_to,
@@ -49,7 +49,7 @@ def transactions_of(log: Log, upper_bound: int) -> Transactions:
         for missing in segment.ranges.missing:
             raise DamagedLogError(missing)
     aborted = log.aborted(0, log.bases[0], upper_bound)
-    unsure = first_unsure(aborted)
+    unsure = find_first_unsure(aborted)
     if unsure is not None:
         raise DamagedLogError(log.unsure_end(unsure))
     return Transactions(aborted, log.producers.last_records())

@@ -17,13 +17,13 @@ from pathlib import Path
 from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
 from ottla.kafka_id import id_of, text_of
 from ottla.model import INT64_MAX, TopicPartition
-from ottla.storage.batches.damage import OutOfServiceError, folder_in_place, remedy
+from ottla.storage.batches.damage import OutOfServiceError, not_a_file_error, remedy
 from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN, NO_EPOCH, clean_shutdown_text, epoch_in
 from ottla.storage.directory.deletions import Deletions
 from ottla.storage.directory.directory_lock import DirectoryLock
 from ottla.storage.directory.future_logs import FutureLogs
 from ottla.storage.directory.high_watermarks import HighWatermarks
-from ottla.storage.directory.lost_directories import LostDirectories, identity_of
+from ottla.storage.directory.lost_directories import LostDirectories, ensure_identity
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import WITHOUT, OffsetCheckpoints
 from ottla.storage.directory.privacy import make_private
@@ -37,12 +37,12 @@ from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.log_folder import (
     DELETED_NAME,
     METADATA_FILE,
-    are_one,
-    bytes_from,
+    are_same_id,
     has_segments,
     partition_of,
     read_topic_id,
     set_aside,
+    size_from,
     write_topic_id,
 )
 
@@ -98,7 +98,7 @@ class DataDirectory:
         except OSError as error:
             raise UnusableError(path, error) from error
         try:
-            directory = cls(path, lock, identity_of(path, node_id, cluster_id))
+            directory = cls(path, lock, ensure_identity(path, node_id, cluster_id))
             directory._read_last_run()
             directory._tell_of_a_full_disk()
         except OSError as error:
@@ -213,7 +213,7 @@ class DataDirectory:
     def unsure_bytes(self, partition: TopicPartition, folder: Path) -> int:
         """How much of a log is not known to have been forced to the disk before a crash."""
         try:
-            return bytes_from(folder, self._checkpoints.recovery_points.get(partition, 0))
+            return size_from(folder, self._checkpoints.recovery_points.get(partition, 0))
         except OSError:
             return 0  # opening the log reports the error
 
@@ -321,7 +321,7 @@ class DataDirectory:
             found = read_topic_id(folder)
         except (OSError, ValueError):
             return  # opening the log reports the error
-        if found is not None and not are_one(found, topic_id):
+        if found is not None and not are_same_id(found, topic_id):
             aside = set_aside(folder)
             LOG.warning(
                 "%s is of an earlier topic of that name: renamed to %s, remove it if you do not need it", folder, aside
@@ -492,7 +492,7 @@ def check_topic_id(folder: Path, topic_id: uuid.UUID) -> bool:
     try:
         found = read_topic_id(folder)
     except IsADirectoryError as error:
-        raise folder_in_place(folder / METADATA_FILE) from error
+        raise not_a_file_error(folder / METADATA_FILE) from error
     except OSError as error:
         raise storage_error(f"no topic id for {folder}", error) from error
     except ValueError as error:

@@ -62,7 +62,7 @@ class LostDirectories:
             LOG.error("%s cannot be written: %s", self._file, error)
 
 
-def identity_of(path: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
+def ensure_identity(path: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
     """Return the properties as `MetaProperties.ensure` does, with a new id for a bare directory."""
     bare = is_bare(path)
     meta = MetaProperties.ensure(path, node_id, cluster_id)

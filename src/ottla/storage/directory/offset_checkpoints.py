@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from ottla.model import TopicPartition
-from ottla.storage.files.checkpoint import read_offsets, text_of, write_offsets
+from ottla.storage.files.checkpoint import format_rows, read_offsets, write_offsets
 from ottla.storage.files.regular_file import read_whole
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log import Log
@@ -31,7 +31,7 @@ class OffsetCheckpoints:
         self.start_offsets = read_offsets(path / START_OFFSETS)
         self._of_all = self.recovery_points.keys() <= self.start_offsets.keys()
         self._path = path
-        self._tells = bool(self.start_offsets) or is_text(path / START_OFFSETS, text_of(()))
+        self._tells = bool(self.start_offsets) or is_text(path / START_OFFSETS, format_rows(()))
         """True if there is a complete file of log starts, so that a log without an entry was created after it."""
         self._checkpointed = {*self.recovery_points, *self.start_offsets}
         """Partitions of which the files may tell."""

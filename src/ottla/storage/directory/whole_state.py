@@ -21,7 +21,7 @@ from ottla.model import TopicPartition
 from ottla.storage.batches.damage import Damage, remedy
 from ottla.storage.files.regular_file import kind_of
 from ottla.storage.segments.log_folder import holds_state
-from ottla.storage.state_log.check import START_OVER, damage_in, fetch_again, others_vote
+from ottla.storage.state_log.check import START_OVER, fetch_again, find_state_damage, others_vote
 from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES
 from ottla.storage.state_log.quorum_state import QuorumState, read_quorum_state
 
@@ -38,21 +38,21 @@ def ensure_whole(
     """
     where_voted = fetch_again(folder) if is_copy else f"where others vote, {START_OVER}"
     alone = not is_copy and not os.path.lexists(folder / PROMISES)
-    for path in strangers(folder, alone=alone):
+    for path in find_broken_files(folder, alone=alone):
         raise ConfigError(
             f"the broker does not start, and nothing was changed: {path} is {kind_of(path)}, where a file belongs: move it away, and "
             f"restore {folder} from a backup; {where_voted}"
         )
     try:
         held = holds_state(folder)
-        damage = damage_in(folder, recovery_point) if held or (not others and folder.is_dir()) else None
+        damage = find_state_damage(folder, recovery_point) if held or (not others and folder.is_dir()) else None
     except OSError as error:
         raise ConfigError(
             f"the broker does not start, as {folder} cannot be read ({error}): restore it from a backup; {where_voted}"
         ) from error
     if damage is not None:
         raise ConfigError(
-            f"the broker does not start, and nothing was changed: {damage}; restore {folder} from a backup, or {way_out(folder, node_id, is_copy=is_copy)}"
+            f"the broker does not start, and nothing was changed: {damage}; restore {folder} from a backup, or {describe_remedy(folder, node_id, is_copy=is_copy)}"
         )
     if held or not (others or (recovery_point and not (alone and any(folder.glob("*.checkpoint"))))):
         return True
@@ -75,13 +75,13 @@ def has_promised_nothing(folder: Path) -> bool:
     return False
 
 
-def strangers(folder: Path, *, alone: bool) -> list[Path]:
+def find_broken_files(folder: Path, *, alone: bool) -> list[Path]:
     """Return the paths with names of such a log's files that are not files. A node without others can ignore a broken snapshot."""
     found = sorted(path for path in folder.glob("*") if STATE_FILE.fullmatch(path.name) and not path.is_file())
     return [path for path in found if not (alone and path.suffix == ".checkpoint")]
 
 
-def way_out(folder: Path, node_id: int, *, is_copy: bool) -> str:
+def describe_remedy(folder: Path, node_id: int, *, is_copy: bool) -> str:
     """Return the remedy other than a backup."""
     if is_copy:
         return fetch_again(folder)

@@ -37,10 +37,10 @@ def read_rows(path: Path) -> list[list[str]]:
 
 def read_numbers(path: Path, count: int) -> list[list[int]]:
     """The rows of a checkpoint that has so many whole numbers in each; ValueError where it has not."""
-    return [numbers_in(path, row, count) for row in read_rows(path)]
+    return [parse_numbers(path, row, count) for row in read_rows(path)]
 
 
-def numbers_in(path: Path, words: Sequence[str], count: int) -> list[int]:
+def parse_numbers(path: Path, words: Sequence[str], count: int) -> list[int]:
     """The words of a row, or of its end, as numbers."""
     try:
         numbers = [int(word) for word in words]
@@ -53,10 +53,10 @@ def numbers_in(path: Path, words: Sequence[str], count: int) -> list[int]:
 
 def write_rows(path: Path, rows: Iterable[Iterable[object]], *, sync: bool = True) -> None:
     """Replace the file at once."""
-    replace_file(path, text_of(rows), sync=sync)
+    replace_file(path, format_rows(rows), sync=sync)
 
 
-def text_of(rows: Iterable[Iterable[object]]) -> str:
+def format_rows(rows: Iterable[Iterable[object]]) -> str:
     """Return the text of a file with these rows."""
     lines = [" ".join(map(str, row)) for row in rows]
     return "\n".join([VERSION, str(len(lines)), *lines, ""])
@@ -65,8 +65,8 @@ def text_of(rows: Iterable[Iterable[object]]) -> str:
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
     """One offset for each partition; none where the file is missing or damaged, which costs only a longer scan."""
     try:
-        rows = [(row, numbers_in(path, row[1:], 2)) for row in read_rows(path)]
-        return {TopicPartition(row[0], number): offset_in(path, offset) for row, (number, offset) in rows}
+        rows = [(row, parse_numbers(path, row[1:], 2)) for row in read_rows(path)]
+        return {TopicPartition(row[0], number): parse_offset(path, offset) for row, (number, offset) in rows}
     except FileNotFoundError:
         return {}
     except ValueError as error:
@@ -74,7 +74,7 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
         return {}
 
 
-def offset_in(path: Path, number: int) -> int:
+def parse_offset(path: Path, number: int) -> int:
     """A number that can be an offset; ValueError where it cannot."""
     if not 0 <= number < MOST:
         raise ValueError(f"{path} has {number} where an offset belongs")

@@ -55,7 +55,7 @@ class IndexFile:
         if len(data) % (self.words * WORD_BYTES):
             return None
         entries = array("i", data)
-        big_endian(entries)
+        convert_byte_order(entries)
         self.saved = len(entries) // self.words
         self._synced = -1
         return entries
@@ -104,7 +104,7 @@ class IndexFile:
         entries = array("i", bytes(entry_bytes * (count - saved)))
         for word, column in enumerate(columns):
             entries[word :: self.words] = column[saved:count]
-        big_endian(entries)
+        convert_byte_order(entries)
         if self._excess:
             os.ftruncate(fd, saved * entry_bytes)
         self._excess = True  # until all of it is written
@@ -126,7 +126,7 @@ class IndexFile:
         self.saved, self._excess = 0, True
 
 
-def big_endian(words: array[int]) -> None:
+def convert_byte_order(words: array[int]) -> None:
     """Turn an array between the machine's order and the file's, in place."""
     if sys.byteorder == "little":
         words.byteswap()

@@ -36,7 +36,7 @@ class OffsetIndex:
         if words is None:
             return False
         offsets, positions = words[0::2], words[1::2]
-        if not (increases(offsets) and increases(positions)):
+        if not (is_increasing(offsets) and is_increasing(positions)):
             return False
         if offsets and (offsets[0] < 0 or positions[0] < 0 or positions[len(positions) - 1] >= log_bytes):
             return False
@@ -96,6 +96,6 @@ class OffsetIndex:
         self._file.save([self._offsets, self._positions], sync=sync)
 
 
-def increases(values: array[int]) -> bool:
+def is_increasing(values: array[int]) -> bool:
     """True if each value is larger than the one before."""
     return all(map(lt, values, memoryview(values)[1:]))

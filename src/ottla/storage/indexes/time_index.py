@@ -13,7 +13,7 @@ from operator import le
 from pathlib import Path
 
 from ottla.storage.indexes.index_file import SAVING, IndexFile
-from ottla.storage.indexes.offset_index import increases
+from ottla.storage.indexes.offset_index import is_increasing
 
 ENTRY_BYTES = 12
 NO_TIMESTAMP = -1
@@ -38,10 +38,10 @@ class TimeIndex:
         words = self._file.load()
         if words is None:
             return False
-        timestamps, offsets = joined(words[0::3], words[1::3]), words[2::3]
+        timestamps, offsets = join_halves(words[0::3], words[1::3]), words[2::3]
         if offsets and offsets[0] < 0:
             return False
-        if not (increases(timestamps) and all(map(le, offsets, memoryview(offsets)[1:]))):
+        if not (is_increasing(timestamps) and all(map(le, offsets, memoryview(offsets)[1:]))):
             return False
         self._timestamps, self._offsets = timestamps, offsets
         return True
@@ -91,11 +91,11 @@ class TimeIndex:
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""
-        high, low = halves(self._timestamps)
+        high, low = split_halves(self._timestamps)
         self._file.save([high, low, self._offsets], sync=sync)
 
 
-def joined(high: array[int], low: array[int]) -> array[int]:
+def join_halves(high: array[int], low: array[int]) -> array[int]:
     """64-bit numbers from their 32-bit halves."""
     words = array("i", bytes(8 * len(high)))
     first, second = (low, high) if sys.byteorder == "little" else (high, low)
@@ -103,7 +103,7 @@ def joined(high: array[int], low: array[int]) -> array[int]:
     return array("q", words.tobytes())
 
 
-def halves(numbers: array[int]) -> tuple[array[int], array[int]]:
+def split_halves(numbers: array[int]) -> tuple[array[int], array[int]]:
     """The high and the low 32 bits of 64-bit numbers."""
     words = array("i", numbers.tobytes())
     return (words[1::2], words[0::2]) if sys.byteorder == "little" else (words[0::2], words[1::2])

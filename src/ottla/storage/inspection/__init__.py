@@ -6,8 +6,8 @@ dump ──► walk, state_files
 
 from __future__ import annotations
 
-from ottla.storage.inspection.directory_check import Inspection, find, twins_in
+from ottla.storage.inspection.directory_check import Inspection, find, find_twins
 from ottla.storage.inspection.dump import dump
 from ottla.storage.inspection.fault import Fault, Note
 
-__all__ = ["Fault", "Inspection", "Note", "dump", "find", "twins_in"]
+__all__ = ["Fault", "Inspection", "Note", "dump", "find", "find_twins"]

@@ -30,12 +30,12 @@ from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.partition_check import (
     PartitionCheck,
     Progress,
-    faults_of_kind,
-    hole_faults,
-    segment_names,
-    snapshot_faults,
+    find_holes_in_log,
+    find_snapshot_faults,
+    find_wrong_kinds,
+    list_segments,
 )
-from ottla.storage.inspection.state_files import named_files, reader_of, state_files, with_remedy
+from ottla.storage.inspection.state_files import add_remedy, find_named_files, find_reader, state_files
 from ottla.storage.segments.log_folder import LOG_NAME, partition_of, stored_bytes
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Inspection(Struct):
         """Check one partition after another."""
         ends = {}
         directory = self.path if self.whole else self.path.absolute().parent
-        flushed, compacted, began = flushed_in(directory), compacted_in(directory), began_in(directory)
+        flushed, compacted, began = read_flushed(directory), read_compacted(directory), read_log_starts(directory)
         for folder in self.folders:
             check = PartitionCheck(folder, self.live, deep, flushed(folder.absolute().name))
             try:
@@ -108,7 +108,7 @@ class Inspection(Struct):
         """Yield the faults that headers and small files show, without reading records."""
         for folder in self.folders:
             try:
-                yield from quick_faults(folder, settled=self.was_closed)
+                yield from find_quick_faults(folder, settled=self.was_closed)
             except FileNotFoundError:
                 if not self.live:
                     raise
@@ -121,8 +121,8 @@ class Inspection(Struct):
 
     def _own_files(self, ends: dict[str, int]) -> PartitionCheck:
         check = PartitionCheck(self.path, self.live)
-        for path in named_files(self.path):
-            reader = reader_of(path)
+        for path in find_named_files(self.path):
+            reader = find_reader(path)
             assert reader is not None
             try:
                 reader(path)
@@ -167,7 +167,7 @@ def unreadable(path: Path, error: OSError) -> Fault:
     return Fault(file, f"cannot be read, so that nothing is said of it and of what follows: {error.strerror}")
 
 
-def flushed_in(directory: Path) -> Callable[[str], int]:
+def read_flushed(directory: Path) -> Callable[[str], int]:
     """Return a function for the offset up to which the log in a folder was forced to the disk: all after a clean shutdown."""
     if not (directory / META).exists() or (directory / CLEAN_SHUTDOWN).exists():
         return lambda name: INT64_MAX
@@ -175,7 +175,7 @@ def flushed_in(directory: Path) -> Callable[[str], int]:
     return lambda name: next((offset for partition, offset in points.items() if str(partition) == name), 0)
 
 
-def compacted_in(directory: Path) -> Callable[[str], bool | None]:
+def read_compacted(directory: Path) -> Callable[[str], bool | None]:
     """Return a function that tests if the log in a folder was ever compacted; None if unknown, as for a folder without its directory."""
     if not (directory / META).exists():
         return lambda name: None
@@ -183,7 +183,7 @@ def compacted_in(directory: Path) -> Callable[[str], bool | None]:
     return names.__contains__
 
 
-def began_in(directory: Path) -> Callable[[str], int | None]:
+def read_log_starts(directory: Path) -> Callable[[str], int | None]:
     """Return a function for the offset at which the log in a folder certainly started once; None if unknown."""
     if not (directory / META).exists():
         return lambda name: None
@@ -217,7 +217,7 @@ def find(path: Path) -> Inspection:
     return Inspection(path, folders, True, is_live(path))
 
 
-def twins_in(paths: Sequence[Path]) -> dict[Path, Path]:
+def find_twins(paths: Sequence[Path]) -> dict[Path, Path]:
     """Return the directories with the same id as an earlier one, and that one."""
     first: dict[str, Path] = {}
     found = {}
@@ -246,30 +246,30 @@ def is_live(directory: Path) -> bool:
         os.close(fd)
 
 
-def quick_faults(folder: Path, *, settled: bool) -> Iterator[Fault]:
+def find_quick_faults(folder: Path, *, settled: bool) -> Iterator[Fault]:
     """Yield the faults of a partition that show without reading all: the start of each segment, all headers of the last one, missing or truncated
     segments, and unreadable small files.
 
     Unless the partition is `settled`, the end of the last segment may be torn: it is being written, or a start will truncate it.
     """
-    yield from faults_of_kind(folder)
-    yield from snapshot_faults(folder)
-    names = segment_names(folder)
+    yield from find_wrong_kinds(folder)
+    yield from find_snapshot_faults(folder)
+    names = list_segments(folder)
     for name in names[:-1]:
-        yield from faults_of(folder / name, first_only=True, settled=True)
+        yield from find_header_faults(folder / name, first_only=True, settled=True)
     for name in names[-1:]:
-        yield from faults_of(folder / name, first_only=False, settled=settled)
-    yield from hole_faults(folder)
+        yield from find_header_faults(folder / name, first_only=False, settled=settled)
+    yield from find_holes_in_log(folder)
     for path in state_files(folder):
-        reader = reader_of(path)
+        reader = find_reader(path)
         assert reader is not None
         try:
             reader(path)
         except (ValueError, UnicodeDecodeError) as error:
-            yield Fault(path, with_remedy(path, str(error)))
+            yield Fault(path, add_remedy(path, str(error)))
 
 
-def faults_of(path: Path, *, first_only: bool, settled: bool) -> Iterator[Fault]:
+def find_header_faults(path: Path, *, first_only: bool, settled: bool) -> Iterator[Fault]:
     """The first fault that headers of a segment show, if there is one."""
     file = OpenFile(path, read=True)
     end_offset, end = int(path.name[:20]), os.fstat(file.fileno()).st_size

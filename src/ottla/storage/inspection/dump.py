@@ -16,7 +16,7 @@ from ottla.storage.batches.walk import Batch, Gap, walk
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.files.regular_file import read_whole
 from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY, entries
-from ottla.storage.inspection.state_files import reader_of
+from ottla.storage.inspection.state_files import find_reader
 
 Entry = dict[str, Any]
 Render = Callable[[bytes | None, bytes | None], Entry]
@@ -31,7 +31,7 @@ def dump(path: Path, render: Render | None) -> Iterator[Entry]:
 
     ConfigError where the file is of no kind that a log has, or is damaged as a whole.
     """
-    reader = reader_of(path)
+    reader = find_reader(path)
     if reader is not None:
         try:
             yield from reader(path)

@@ -19,14 +19,14 @@ from ottla.storage.files.regular_file import kind_of, read_whole
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.index_check import Layout, check_offset_index, check_time_index
 from ottla.storage.inspection.replay import Replay
-from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
+from ottla.storage.inspection.state_files import add_remedy, find_reader, state_files
 from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
 from ottla.storage.recovery.lost_offsets import read_lost
-from ottla.storage.segments.beginning import lost_beginning
-from ottla.storage.segments.gaps import holes, missing_offsets
-from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, misplaced, read_topic_id
-from ottla.storage.state_log.snapshot import state_in
+from ottla.storage.segments.beginning import find_lost_start
+from ottla.storage.segments.gaps import find_holes, missing_offsets
+from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, find_misplaced_files, read_topic_id
+from ottla.storage.state_log.snapshot import parse_state
 
 Progress = Callable[[int], None]
 """Receives the number of bytes that were read since the last call."""
@@ -68,9 +68,9 @@ class PartitionCheck:
     def run(self, progress: Progress) -> None:
         """Read everything; what retention deletes meanwhile is passed over."""
         self._replay = Replay(self.folder, self.flushed)
-        self.faults += faults_of_kind(self.folder)
-        self.faults += snapshot_faults(self.folder)
-        names = segment_names(self.folder)
+        self.faults += find_wrong_kinds(self.folder)
+        self.faults += find_snapshot_faults(self.folder)
+        names = list_segments(self.folder)
         for number, name in enumerate(names):
             try:
                 self._segment(self.folder / name, last=number + 1 == len(names), progress=progress)
@@ -148,7 +148,7 @@ class PartitionCheck:
         It is a fault if nothing explains it, otherwise a note: a log that was compacted, or is being changed, may have such gaps. If
         `segment-succession` shows that a segment is missing, it is a fault in any case.
         """
-        self.faults += hole_faults(self.folder)
+        self.faults += find_holes_in_log(self.folder)
         for missing in () if compacted else missing_offsets(self.folder, read_lost(self.folder)):
             if compacted is None or self.thinned or self.live:
                 self.notes.append(Note(missing.file, missing.reason))
@@ -157,7 +157,7 @@ class PartitionCheck:
 
     def note_beginning(self, noted: int | None) -> None:
         """Tell of offsets that are gone before the first segment, where the log began at `noted`."""
-        lost = lost_beginning(self.folder, noted, self.start_offset)
+        lost = find_lost_start(self.folder, noted, self.start_offset)
         if lost is not None:
             self.faults.append(Fault(lost.file, lost.reason, offset=lost.offset))
 
@@ -229,14 +229,14 @@ class PartitionCheck:
         self.faults.append(Fault(path, reason, batch.position, header.base_offset, header.size_bytes))
 
     def _state_file(self, path: Path) -> None:
-        reader = reader_of(path)
+        reader = find_reader(path)
         assert reader is not None
         try:
             rows = reader(path)
         except FileNotFoundError:
             return  # It was replaced, or deleted, meanwhile.
         except (ValueError, UnicodeDecodeError) as error:
-            self.faults.append(Fault(path, with_remedy(path, str(error))))
+            self.faults.append(Fault(path, add_remedy(path, str(error))))
             return
         if path.suffix == ".txnindex":
             self.faults += check_aborted(path, self._producers)
@@ -245,7 +245,7 @@ class PartitionCheck:
         ends = [row[name] for row in rows for name in ("lastOffset", "startOffset") if name in row]
         if not self.live and max(ends, default=0) > self.end_offset:
             self.faults.append(
-                Fault(path, with_remedy(path, f"speaks of offset {max(ends)}, the log ends at {self.end_offset}"))
+                Fault(path, add_remedy(path, f"speaks of offset {max(ends)}, the log ends at {self.end_offset}"))
             )
 
     def _aborted(self, path: Path, base_offset: int) -> None:
@@ -255,20 +255,20 @@ class PartitionCheck:
             pass  # it was deleted meanwhile, or is reported as damaged
 
 
-def segment_names(folder: Path) -> list[str]:
+def list_segments(folder: Path) -> list[str]:
     """The files of records in a folder, in order."""
     return sorted(path.name for path in folder.iterdir() if LOG_NAME.fullmatch(path.name) and path.is_file())
 
 
-def faults_of_kind(folder: Path) -> Iterator[Fault]:
+def find_wrong_kinds(folder: Path) -> Iterator[Fault]:
     """Folders, and links that lead nowhere, where files belong."""
-    for path in misplaced(folder):
+    for path in find_misplaced_files(folder):
         yield Fault(path, f"is {kind_of(path)}, where a file belongs; ottla log repair moves it aside")
 
 
-def hole_faults(folder: Path) -> Iterator[Fault]:
+def find_holes_in_log(folder: Path) -> Iterator[Fault]:
     """Offsets of which it is noted that they were there."""
-    for path, found in holes(folder):
+    for path, found in find_holes(folder):
         yield Fault(path, found.reason, offset=found.first_offset)
 
 
@@ -289,11 +289,11 @@ def whole(file: OpenFile, *, growing: bool) -> Iterator[Batch | Gap]:
         end = now
 
 
-def snapshot_faults(folder: Path) -> Iterator[Fault]:
+def find_snapshot_faults(folder: Path) -> Iterator[Fault]:
     """Yield the snapshots that are not whole; one that is being written has another name and is skipped."""
     for path in sorted(folder.glob("*.checkpoint")):
         try:
-            state_in(read_whole(path), path.name)
+            parse_state(read_whole(path), path.name)
         except FileNotFoundError:
             pass  # A node has deleted it meanwhile.
         except CorruptRecordError as error:

@@ -23,7 +23,7 @@ from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, EPOCHS
 from ottla.storage.producers.producer_entry import NONE, ProducerEntry
 from ottla.storage.producers.producer_snapshot import SNAPSHOT_NAME, decode_snapshot, snapshot_path
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
-from ottla.storage.recovery.epoch_check import Led, led_by, steady
+from ottla.storage.recovery.epoch_check import Led, drop_decreasing, group_by_epoch
 
 SNAPSHOT_REMEDY = "delete the file while no broker runs: the next start finds the producers in the log"
 Row = dict[str, Any]
@@ -76,7 +76,7 @@ class Replay:
                 self.aborted[self._base].append(aborted)
             if header.count and not header.is_control:
                 self._wrote[header.producer_id] = header.last_offset
-        led_by(self._led, header)
+        group_by_epoch(self._led, header)
 
     def end(self, end_offset: int) -> None:
         """Hold the snapshots against the state that all batches up to `end_offset` made."""
@@ -108,8 +108,8 @@ class Replay:
                     f"epoch {later} from offset {following} on follows epoch {epoch} from {start} on; {EPOCHS_REMEDY}",
                 )
                 return
-        for led in steady(self._led):
-            fault = misled(led, listed, self._flushed)
+        for led in drop_decreasing(self._led):
+            fault = find_epoch_contradiction(led, listed, self._flushed)
             if fault:
                 yield Fault(path, f"{fault}; {EPOCHS_REMEDY}", offset=led.first_offset)
                 return
@@ -135,7 +135,7 @@ class Replay:
         listed = {row["producerId"]: row for row in rows}
         for id_, row in listed.items():
             entry = self._state.entries.get(id_)
-            fault = "" if entry is None else contradiction(entry, row, sure=self._sure)
+            fault = "" if entry is None else find_contradiction(entry, row, sure=self._sure)
             if fault:
                 yield Fault(path, f"producer {id_} {fault}; {SNAPSHOT_REMEDY}", offset=row["lastOffset"])
         for began, id_ in self._state.open.items() if self._sure else ():
@@ -143,7 +143,7 @@ class Replay:
                 yield Fault(path, f"the open transaction of producer {id_} is missing; {SNAPSHOT_REMEDY}", offset=began)
 
 
-def contradiction(entry: ProducerEntry, row: Row, *, sure: bool) -> str:
+def find_contradiction(entry: ProducerEntry, row: Row, *, sure: bool) -> str:
     """Return what a snapshot claims about a producer in contradiction to its batches; empty if they agree."""
     epoch, sequence, offset = row["producerEpoch"], row["lastSequence"], row["lastOffset"]
     behind = entry.last_offset > offset or entry.epoch > epoch
@@ -156,7 +156,7 @@ def contradiction(entry: ProducerEntry, row: Row, *, sure: bool) -> str:
     return ""
 
 
-def misled(led: Led, listed: list[tuple[int, int]], flushed: int) -> str:
+def find_epoch_contradiction(led: Led, listed: list[tuple[int, int]], flushed: int) -> str:
     """Return what a list of leader epochs claims about some batches in contradiction to them; empty if they agree."""
     if led.epoch <= 0:
         return ""  # Machines once wrote 0, whatever the partition's was.

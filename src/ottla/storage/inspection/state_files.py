@@ -126,22 +126,22 @@ REMEDIES = {
 """The consequence of a damaged file, by its kind."""
 
 
-def with_remedy(path: Path, fault: str) -> str:
+def add_remedy(path: Path, fault: str) -> str:
     """Return the fault of a file, with its consequence."""
     remedy = REMEDIES.get(path.name) or REMEDIES.get(path.suffix)
     return f"{fault}; {remedy}" if remedy else fault
 
 
-def reader_of(path: Path) -> Callable[[Path], list[dict[str, Any]]] | None:
+def find_reader(path: Path) -> Callable[[Path], list[dict[str, Any]]] | None:
     """Return the function that reads such a file."""
     return READERS.get(path.name) or READERS.get(path.suffix)
 
 
 def state_files(folder: Path) -> Iterator[Path]:
     """The files in a folder that have a reader, in order."""
-    return filter(Path.is_file, named_files(folder))
+    return filter(Path.is_file, find_named_files(folder))
 
 
-def named_files(folder: Path) -> Iterator[Path]:
+def find_named_files(folder: Path) -> Iterator[Path]:
     """Yield the paths with the name of such a file, in order; reading one reports if it is not a file."""
-    yield from sorted(filter(reader_of, folder.iterdir()))
+    yield from sorted(filter(find_reader, folder.iterdir()))

@@ -28,7 +28,7 @@ from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin, RememberedBatch
 from ottla.storage.producers.producer_state import ProducerState
-from ottla.storage.recovery.transaction_check import ensure_true
+from ottla.storage.recovery.transaction_check import verify_transaction_index
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_end import UNREAD
 from ottla.storage.validation.incoming import Incoming, checked
@@ -176,7 +176,7 @@ def prepare_segment(log: LogEnd, segment: Segment, incoming: Incoming, now_ms: i
             log.restore_producers(now_ms)
         log.epochs.load()
         if incoming.markers and any(incoming.markers):
-            ensure_true(log.directory, log.segments, len(log.segments) - 1, now_ms)
+            verify_transaction_index(log.directory, log.segments, len(log.segments) - 1, now_ms)
         if not segment.indexes.is_loaded():
             segment.load_indexes()
         return segment.indexes.savepoint(segment.size)

@@ -30,7 +30,7 @@ from ottla.storage.files.open_file import write_all
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import SegmentList
-from ottla.storage.segments.succession import Row, note, row_of
+from ottla.storage.segments.succession import Row, note_rows, row_of
 
 
 class Durability:
@@ -87,7 +87,7 @@ class Durability:
         rows = dict(self._rows())
         # Asked after their files: what has another in its place by now is none of them.
         present = set(self._list.segments)
-        note(self._list.directory, (row for segment, row in rows.items() if segment in present), self._list.bases)
+        note_rows(self._list.directory, (row for segment, row in rows.items() if segment in present), self._list.bases)
 
     def _rows(self) -> Iterator[tuple[Segment, Row]]:
         """Yield the rows of the segments that became full since the last flush."""

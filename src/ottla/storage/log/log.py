@@ -50,9 +50,9 @@ from ottla.storage.batches.damage import (
     DamagedLogError,
     OutOfServiceError,
     UnsureEnd,
-    folder_in_place,
+    not_a_file_error,
     remedy,
-    survey,
+    survey_batches,
 )
 from ottla.storage.batches.sound_walk import Bounds
 from ottla.storage.files.durable import sync_path
@@ -71,10 +71,10 @@ from ottla.storage.log.durability import Durability
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import NONE, Origin
 from ottla.storage.producers.producer_snapshot import snapshot_offsets, snapshot_path
-from ottla.storage.producers.producer_state import AbortedTransaction, first_unsure
+from ottla.storage.producers.producer_state import AbortedTransaction, find_first_unsure
 from ottla.storage.producers.snapshot_keeper import SnapshotKeeper
-from ottla.storage.recovery.epoch_check import true_epochs
-from ottla.storage.recovery.log_loader import LogLoader, Recovery, recover_from
+from ottla.storage.recovery.epoch_check import verify_epochs
+from ottla.storage.recovery.log_loader import LogLoader, Recovery
 from ottla.storage.recovery.lost_offsets import drop_lost
 from ottla.storage.recovery.producer_recovery import (
     ProducerRecovery,
@@ -82,14 +82,14 @@ from ottla.storage.recovery.producer_recovery import (
     open_transactions_at,
     recover_producers,
 )
-from ottla.storage.recovery.transaction_check import aborted_transactions, ensure_true
-from ottla.storage.segments.beginning import lost_beginning, note_deleted
-from ottla.storage.segments.gaps import unsound_behind
+from ottla.storage.recovery.transaction_check import find_aborted_transactions, verify_transaction_index
+from ottla.storage.segments.beginning import find_lost_start, note_deletion
+from ottla.storage.segments.gaps import find_lost_offsets
 from ottla.storage.segments.log_folder import find_segments, remove_folder
-from ottla.storage.segments.retention import deletable
+from ottla.storage.segments.retention import count_deletable
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import READER_LOCK, SegmentList
-from ottla.storage.segments.succession import compare, note, note_nothing, row_of
+from ottla.storage.segments.succession import compare_segments, note_rows, note_unknown, row_of
 
 LOG = logging.getLogger(__name__)
 EARLIEST_TIMESTAMP = -0x8000_0000_0000_0000
@@ -115,7 +115,7 @@ class Log(LogEnd):
         """Use `Log.open`."""
         segments = SegmentList(directory, lambda: self.epochs.entries)
         super().__init__(
-            directory, config, segments.segments, LeaderEpochs(directory, partial(true_epochs, segments.segments))
+            directory, config, segments.segments, LeaderEpochs(directory, partial(verify_epochs, segments.segments))
         )
         self._list = segments
         self.bases = segments.bases
@@ -175,7 +175,7 @@ class Log(LogEnd):
             found = log._resume(recovery_point, now_ms) if clean else log._recover(recovery_point, now_ms)
             log.producers, log._snapshots.latest = found.state, found.latest
         except IsADirectoryError as error:
-            raise folder_in_place(Path(error.filename or directory)) from error
+            raise not_a_file_error(Path(error.filename or directory)) from error
         except OSError as error:
             raise storage_error(f"cannot open the log in {directory}", error) from error
         active = log.segments[-1]
@@ -200,7 +200,7 @@ class Log(LogEnd):
 
     def _find_start(self, noted: int | None) -> int:
         """Return the start of the log: the first segment's base offset, or an offset before it if files are gone."""
-        self.lost = lost_beginning(self.directory, noted, self.bases[0])
+        self.lost = find_lost_start(self.directory, noted, self.bases[0])
         if self.lost is None:
             return self.bases[0]
         LOG.error("%s; %s", self.lost, self._damage_consequence())
@@ -221,7 +221,7 @@ class Log(LogEnd):
         self.epochs.load(all_is_read=recovery_point <= self.bases[0])
         found = begin_recovery(self.directory, self.segments, unsure, recovery_point, now_ms)
         loader = LogLoader(recovery_point, False, self.epochs, found, copied=self.replicated)
-        self.end_offset, self.recovery = recover_from(self._list, unsure, loader)
+        self.end_offset, self.recovery = loader.load(self._list, unsure)
         self.torn_at = loader.torn_at
         self.epochs.truncate_from(self.end_offset)
         self._durability.forced_to = min(recovery_point, self.end_offset)
@@ -385,7 +385,7 @@ class Log(LogEnd):
                 self.restore_producers(now_ms)
             self.epochs.load()
             if has_marker:
-                ensure_true(self.directory, self.segments, len(self.segments) - 1, now_ms)
+                verify_transaction_index(self.directory, self.segments, len(self.segments) - 1, now_ms)
             return segment.savepoint()
         except OSError as error:
             raise storage_error(f"cannot read the indexes of {segment.path}", error) from error
@@ -500,7 +500,7 @@ class Log(LogEnd):
             aborted = self.aborted(number, offset, up_to if upper is None else min(upper, up_to))
         except OSError as error:
             raise storage_error(f"cannot read a transaction index in {self.directory}", error) from error
-        unsure = first_unsure(aborted) if aborted else None
+        unsure = find_first_unsure(aborted) if aborted else None
         if unsure is None:
             return piece, aborted
         before = self._read_committed(offset, max_bytes, min_one, unsure.first_offset)
@@ -530,7 +530,7 @@ class Log(LogEnd):
 
     def aborted(self, number: int, offset: int, upper: int) -> list[AbortedTransaction]:
         """Return the aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
-        return aborted_transactions(self.directory, self.segments, number, offset, upper)
+        return find_aborted_transactions(self.directory, self.segments, number, offset, upper)
 
     def offset_for_timestamp(self, timestamp: int) -> OffsetAndTimestamp | None:
         """Return the first record, by offset, with a timestamp of at least `timestamp` (ms)."""
@@ -574,7 +574,7 @@ class Log(LogEnd):
         if self.cleaning:
             return []
         try:
-            count = deletable(
+            count = count_deletable(
                 self._list.ages(self.end_offset),
                 self.size_bytes,
                 self.config,
@@ -586,7 +586,7 @@ class Log(LogEnd):
             if count == len(self.segments):
                 self._roll_before_deleting_all(now_ms)
             if deleted:
-                note_deleted(self.directory, self.bases[count])
+                note_deletion(self.directory, self.bases[count])
             for segment in deleted:
                 segment.path.unlink(missing_ok=True)  # if that fails the segment stays in the log, for another attempt
                 self._remove_first()
@@ -647,7 +647,7 @@ class Log(LogEnd):
             position, end = segment.truncation_point(offset)
             self.before_cut(end)
             self._durability.lower(end)
-            note_nothing(self.directory, segment.base_offset)
+            note_unknown(self.directory, segment.base_offset)
             self._drop_segments_after(segment.base_offset)
             segment.truncate(position, end)
             self._settle_truncation(end, now_ms)
@@ -663,7 +663,7 @@ class Log(LogEnd):
         """Remove everything and continue at `offset`."""
         self._check_not_cleaning(self.segments[0])
         try:
-            note_deleted(self.directory, max(offset, self.bases[0]))
+            note_deletion(self.directory, max(offset, self.bases[0]))
             self.before_cut(0)
             self._durability.lower(0)
             self._delete_snapshots()
@@ -772,7 +772,7 @@ class Log(LogEnd):
         for number, segment in enumerate(self.segments[first:]):
             bounds = Bounds(min(segment.next_base, self.end_offset), segment.epochs())
             start = 0 if segment.size <= FULL_SURVEY_BYTES or number else segment.entry_before(offset)[1]
-            for found in survey(segment.file, segment.path, segment.size, segment.base_offset, bounds, start):
+            for found in survey_batches(segment.file, segment.path, segment.size, segment.base_offset, bounds, start):
                 if isinstance(found, Damage) and (found.next_offset > offset or not found.size_bytes):
                     segment.ranges.add_checksum_damage(found)
                     return found
@@ -802,11 +802,11 @@ class Log(LogEnd):
 
     def _add_missing_segments(self, found: Mapping[int, os.stat_result]) -> None:
         """Compare the segments that were found with `segment-succession`: add the missing ones as damages."""
-        missing, unnoted = compare(self.directory, found)
+        missing, unnoted = compare_segments(self.directory, found)
         self._list.unnoted = deque(each for each in self.segments if each.base_offset in set(unnoted))
         for each in missing:
             segment = self.segments[bisect_left(self.bases, each.base_offset)]
-            unsound = unsound_behind(segment.path, segment.size, each)
+            unsound = find_lost_offsets(segment.path, segment.size, each)
             if unsound is None:
                 self._list.unnoted.append(segment)
                 continue
@@ -822,7 +822,7 @@ class Log(LogEnd):
         """
         due = segment.ranges.expected_next_base(segment.size, segment.next_base)
         if min(due, ended) < segment.next_base:
-            note(segment.directory, [row_of(segment.path, due)])
+            note_rows(segment.directory, [row_of(segment.path, due)])
 
     def _find_lost_end(self, committed: int) -> Damage | None:
         """Return what is missing at the end of a log that was just opened: what was truncated, is torn, or was committed once."""

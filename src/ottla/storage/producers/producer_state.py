@@ -40,7 +40,7 @@ class AbortedTransaction(NamedTuple):
         return self.last_stable_offset == UNSURE
 
 
-def first_unsure(transactions: Iterable[AbortedTransaction]) -> AbortedTransaction | None:
+def find_first_unsure(transactions: Iterable[AbortedTransaction]) -> AbortedTransaction | None:
     """Return the first transaction, by start offset, with an unknown end."""
     return min((each for each in transactions if each.is_unsure), key=lambda each: each.first_offset, default=None)
 
@@ -99,7 +99,7 @@ class ProducerState:
                 entry.check_data(header, origin)
             if number + 1 < len(headers):
                 ahead[id_] = entry = entry.copy()
-                change(entry, header, marker, 0)
+                apply_batch(entry, header, marker, 0)
         return None
 
     def add(self, header: BatchHeader, marker: EndMarker | None, seen_ms: int) -> AbortedTransaction | None:
@@ -111,7 +111,7 @@ class ProducerState:
         if entry is None:
             entry = self.entries[id_] = ProducerEntry(id_)
         began = entry.transaction_start
-        change(entry, header, marker, seen_ms)
+        apply_batch(entry, header, marker, seen_ms)
         if marker is None:
             if began != entry.transaction_start:
                 self.open[entry.transaction_start] = id_
@@ -174,7 +174,7 @@ class ProducerState:
         assert begun == self.open
 
 
-def change(entry: ProducerEntry, header: BatchHeader, marker: EndMarker | None, seen_ms: int) -> None:
+def apply_batch(entry: ProducerEntry, header: BatchHeader, marker: EndMarker | None, seen_ms: int) -> None:
     """Change the state of the producer by a batch."""
     if marker is not None:
         entry.end(header.producer_epoch, marker, header.max_timestamp, seen_ms)

@@ -31,7 +31,7 @@ class Led(NamedTuple):
     last_offset: int
 
 
-def led_by(led: list[Led], header: BatchHeader) -> None:
+def group_by_epoch(led: list[Led], header: BatchHeader) -> None:
     """Add a batch to those in a row."""
     last = led[-1] if led else None
     if last is not None and last.epoch == header.leader_epoch:
@@ -40,7 +40,7 @@ def led_by(led: list[Led], header: BatchHeader) -> None:
         led.append(Led(header.leader_epoch, header.base_offset, header.last_offset))
 
 
-def steady(led: Sequence[Led]) -> list[Led]:
+def drop_decreasing(led: Sequence[Led]) -> list[Led]:
     """Return the entries with epochs that do not decrease; an epoch that differs from both neighbours is damaged."""
     found: list[Led] = []
     for number, each in enumerate(led):
@@ -51,38 +51,38 @@ def steady(led: Sequence[Led]) -> list[Led]:
     return found
 
 
-def true_epochs(segments: Sequence[Segment], entries: Entries) -> Entries:
+def verify_epochs(segments: Sequence[Segment], entries: Entries) -> Entries:
     """The entries where the batches bear them out, else what those say."""
     full = [segment for segment in segments if segment.size]
     if not full:
         return entries
-    return entries if entries and borne_out(full, entries) else found_epochs(full)
+    return entries if entries and is_confirmed(full, entries) else read_epochs(full)
 
 
-def borne_out(segments: Sequence[Segment], entries: Entries) -> bool:
+def is_confirmed(segments: Sequence[Segment], entries: Entries) -> bool:
     """True if each entry matches the batch at its start offset and no batch before."""
     if not all(one < other and start < following for (one, start), (other, following) in pairwise(entries)):
         return False
     first = segments[0].base_offset
     for epoch, start in entries:
-        header = header_at(segments, max(start, first))
-        if header is not None and header.leader_epoch != epoch_of(entries, header):
+        header = find_header(segments, max(start, first))
+        if header is not None and header.leader_epoch != find_epoch(entries, header):
             return False
         if start > first:
-            before = header_at(segments, start - 1)  # None where the log does not reach that far
+            before = find_header(segments, start - 1)  # None where the log does not reach that far
             if before is None or (before.leader_epoch >= epoch and before.base_offset < start):
                 return False
-    last = header_at(segments, segments[-1].base_offset)
-    return entries[0][1] <= beginning(segments) and (last is None or last.leader_epoch <= entries[-1][0])
+    last = find_header(segments, segments[-1].base_offset)
+    return entries[0][1] <= find_first_offset(segments) and (last is None or last.leader_epoch <= entries[-1][0])
 
 
-def beginning(segments: Sequence[Segment]) -> int:
+def find_first_offset(segments: Sequence[Segment]) -> int:
     """Return the offset of the first batch: a copy of a compacted log starts at 0, and its first batch may be any later one."""
-    header = header_at(segments, segments[0].base_offset)
+    header = find_header(segments, segments[0].base_offset)
     return segments[0].base_offset if header is None else header.base_offset
 
 
-def epoch_of(entries: Entries, header: BatchHeader) -> int | None:
+def find_epoch(entries: Entries, header: BatchHeader) -> int | None:
     """Return the epoch of a batch by the entries; None if it spans two.
 
     The epoch that starts at an offset may have no batch left, because of retention or compaction.
@@ -93,7 +93,7 @@ def epoch_of(entries: Entries, header: BatchHeader) -> int | None:
     return entries[first - 1][0] if first and first == last else None
 
 
-def header_at(segments: Sequence[Segment], offset: int) -> BatchHeader | None:
+def find_header(segments: Sequence[Segment], offset: int) -> BatchHeader | None:
     """The header of the first batch that ends at or after an offset; None behind the last, or where it is damaged."""
     number = max(bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1, 0)
     for segment in segments[number:]:
@@ -106,11 +106,11 @@ def header_at(segments: Sequence[Segment], offset: int) -> BatchHeader | None:
     return None
 
 
-def found_epochs(segments: Sequence[Segment]) -> Entries:
+def read_epochs(segments: Sequence[Segment]) -> Entries:
     """Return the epochs of the batches. An epoch that is higher than those after it is ignored: its header is damaged."""
     entries: Entries = []
     for number, segment in enumerate(segments):
-        following = header_at(segments, segments[number + 1].base_offset) if number + 1 < len(segments) else None
+        following = find_header(segments, segments[number + 1].base_offset) if number + 1 < len(segments) else None
         for header, after in with_next(segment, following):
             later = header.leader_epoch > (entries[-1][0] if entries else NONE)
             if later and (after is None or after.leader_epoch >= header.leader_epoch):

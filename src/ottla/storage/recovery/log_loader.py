@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from ottla.model import INT64_MAX
 from ottla.storage.batches.batch_run import BatchRun
-from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, checked_walk, sound_walk
+from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, walk_by_checksums, walk_by_headers
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.recovery.producer_recovery import ProducerRecovery
 from ottla.storage.segments.segment import Segment
@@ -70,6 +70,29 @@ class LogLoader(Struct):
     _raised: tuple[int, int] | None = None
     """A leader epoch that is new, and its offset: no CRC covers it, so it counts once the next batch does not go back."""
 
+    def load(self, segments: SegmentList, number: int) -> tuple[int, Recovery | None]:
+        """Load the segments from a number on, which may be incomplete on the disk.
+
+        Return the log's end and the truncation there: only an incomplete batch that a crash left is truncated.
+        """
+        end, recovery = 0, None
+        for each in range(number, len(segments.segments)):
+            segment = segments.segments[each]
+            last = each + 1 == len(segments.segments)
+            if each > number and self.producers is not None:
+                self.producers.begin(segment)
+            if each > number and end < segment.base_offset and not segments.is_known_to_end(each - 1):
+                self._note_torn(end)
+                segments.leave_unnoted(each - 1)
+            end, recovery = self.load_segment(segment, last=last)
+            if not last:
+                try:
+                    segment.seal()
+                except OSError:
+                    pass  # a flush writes the index when the disk has space again
+        self._end_epochs()
+        return end, recovery
+
     def load_segment(self, segment: Segment, *, last: bool) -> tuple[int, Recovery | None]:
         """Note the batches of a segment that may not be as they were left; the offset after them, and what was cut off."""
         size = segment.size
@@ -89,10 +112,10 @@ class LogLoader(Struct):
                 end = found.next_offset
             elif isinstance(found, Unsound):
                 if last and found.at_end and not self.clean and found.first_offset >= self.point:
-                    return max(end, expected), cut(segment, found, size)
+                    return max(end, expected), self._cut_end(segment, found, size)
                 found = found._replace(next_offset=self._next_offset(found, segment, last))
                 LOG.error("%s", segment.ranges.add_damage(found))
-                self.note_torn(found.first_offset)
+                self._note_torn(found.first_offset)
                 end = max(end, found.next_offset)
                 segment.add_found(found)
                 self._lose(segment, found)
@@ -101,7 +124,7 @@ class LogLoader(Struct):
                 end = found.header.next_offset
         segment.size = size
         if last and end < self.point:
-            missing = Unsound(size, 0, end, self.point, lost_end(end, self.point), at_end=True)
+            missing = Unsound(size, 0, end, self.point, describe_lost_end(end, self.point), at_end=True)
             LOG.error("%s", segment.ranges.add_damage(missing))
             if was_followed(segment.path):  # Whatever ended behind it is in no index of its own.
                 segment.ranges.add_missing(missing)
@@ -112,10 +135,15 @@ class LogLoader(Struct):
             self.producers.end(segment)
         return end, None
 
-    def note_torn(self, offset: int) -> None:
+    def _note_torn(self, offset: int) -> None:
         """Not all from an offset on is there, and what is lies behind it. Below the recovery point that is no crash's doing."""
         if self.torn_at is None and not self.clean and offset >= self.point:
             self.torn_at = offset
+
+    def _cut_end(self, segment: Segment, found: Unsound, size: int) -> Recovery:
+        """Truncate the incomplete batch at the end of a log."""
+        segment.cut_damaged_end(found)
+        return Recovery(segment.path, found.first_offset, found.position, size - found.position, found.reason)
 
     def _expected(self, segment: Segment) -> int:
         """The offset of the batch that is noted first."""
@@ -152,7 +180,7 @@ class LogLoader(Struct):
             self.epochs.assign(*self._raised)
         self._raised = (epoch, offset) if epoch > self.epochs.latest() else None
 
-    def end_epochs(self) -> None:
+    def _end_epochs(self) -> None:
         """The log's last batch has none behind it."""
         if self._raised is not None:
             self.epochs.assign(*self._raised)
@@ -160,10 +188,10 @@ class LogLoader(Struct):
     def _walk(self, segment: Segment, size: int, expected: int, bounds: Bounds) -> Iterator[Found | Unsound | BatchRun]:
         """Yield what follows the indexed batches; after a crash every CRC is checked."""
         if self.clean:
-            yield from sound_walk(segment.file, segment.size, size, expected, bounds)
+            yield from walk_by_headers(segment.file, segment.size, size, expected, bounds)
             return
         run = BatchRun(segment.indexes.interval_bytes)
-        for found in checked_walk(segment.file, segment.size, size, expected, bounds, run):
+        for found in walk_by_checksums(segment.file, segment.size, size, expected, bounds, run):
             yield found
             if isinstance(found, Found):  # and taken by now: others of its epoch may follow in a run
                 indexes = segment.indexes
@@ -178,38 +206,9 @@ class LogLoader(Struct):
             self.producers.replay_run(run)
 
 
-def lost_end(end: int, point: int) -> str:
+def describe_lost_end(end: int, point: int) -> str:
     """Return the message for a log that ends before the offset up to which it was on the disk."""
     return (
         f"the file ends before its last records: with offset {end - 1}, and by recovery-point-offset-checkpoint all before {point} was on the disk; "
         "if that file is wrong, stop the broker before anything is written there, and move it away"
     )
-
-
-def cut(segment: Segment, found: Unsound, size: int) -> Recovery:
-    """Drop what a crash left half written at the end of a log."""
-    segment.cut_damaged_end(found)
-    return Recovery(segment.path, found.first_offset, found.position, size - found.position, found.reason)
-
-
-def recover_from(found: SegmentList, number: int, loader: LogLoader) -> tuple[int, Recovery | None]:
-    """Check the segments from a number on, which may not be whole on the disk.
-
-    Returns the log's end, and what was cut off there: what a crash left half written, and nothing else.
-    """
-    end, recovery = 0, None
-    for each in range(number, len(found.segments)):
-        last = each + 1 == len(found.segments)
-        if each > number and loader.producers is not None:
-            loader.producers.begin(found.segments[each])
-        if each > number and end < found.segments[each].base_offset and not found.is_known_to_end(each - 1):
-            loader.note_torn(end)
-            found.leave_unnoted(each - 1)
-        end, recovery = loader.load_segment(found.segments[each], last=last)
-        if not last:
-            try:
-                found.segments[each].seal()
-            except OSError:
-                pass  # A full disk must not keep the log from being read; a flush writes the index.
-    loader.end_epochs()
-    return end, recovery

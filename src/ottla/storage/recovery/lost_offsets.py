@@ -64,7 +64,7 @@ def between(lost: Sequence[Lost], begin: int, end: int) -> Iterator[Unsound]:
             yield Unsound(0, 0, first, following, "nothing of it is there")
 
 
-def with_lost(
+def insert_lost(
     batches: Iterable[Found | Unsound], lost: Sequence[Lost], begin: int, end: int
 ) -> Iterator[Found | Unsound]:
     """Yield the batches between two offsets, and the lost ranges in the gaps between them."""

@@ -116,7 +116,7 @@ class ProducerRecovery:
         indexed = self.indexed() if self.state.open else {}
         for each in self.state.lose(found.first_offset, found.next_offset, indexed):
             if each.is_unsure:
-                LOG.error("%s: %s", segment.path, sentence(each))
+                LOG.error("%s: %s", segment.path, describe_unsure_end(each))
             try:
                 segment.transactions.insert(each)
                 segment.changed = True
@@ -124,7 +124,7 @@ class ProducerRecovery:
                 pass  # the next reader rebuilds it from the log, with the same content
 
 
-def sentence(unsure: AbortedTransaction) -> str:
+def describe_unsure_end(unsure: AbortedTransaction) -> str:
     """Describe a transaction that may have ended in damage."""
     return (
         f"whether the transaction of producer {unsure.producer_id} from offset {unsure.first_offset} on was committed "
@@ -135,7 +135,7 @@ def sentence(unsure: AbortedTransaction) -> str:
 def recover_producers(directory: Path, segments: Sequence[Segment], end_offset: int, now_ms: int) -> ProducerRecovery:
     """Return the producers of a log with intact segments and transaction indexes."""
     found = ProducerRecovery(directory, segments, end_offset, now_ms, indexing=False)
-    found.indexed = cache(lambda: indexed_in(segments_from(segments, found.start)))
+    found.indexed = cache(lambda: read_indexed(segments_from(segments, found.start)))
     if found.start < end_offset:
         found.walk(segments)
     return found
@@ -150,20 +150,20 @@ def begin_recovery(
     """
     first = segments[unsure]
     limit = point
-    indexed = indexed_in(segments[unsure:])
+    indexed = read_indexed(segments[unsure:])
     try:
         first.transactions.truncate(point)
     except CorruptRecordError:
         limit = min(point, first.base_offset)
         first.transactions.clear()
     found = ProducerRecovery(directory, segments, limit, now_ms, indexing=True)
-    found.indexed = cache(lambda: indexed_in(segments[:unsure]) | indexed)
+    found.indexed = cache(lambda: read_indexed(segments[:unsure]) | indexed)
     if found.start < first.base_offset:
         found.walk(segments[:unsure])
     return found
 
 
-def indexed_in(segments: Iterable[Segment]) -> IndexedAborts:
+def read_indexed(segments: Iterable[Segment]) -> IndexedAborts:
     """Return the entries of the transaction indexes; none if one is damaged."""
     indexed: IndexedAborts = {}
     for segment in segments:
@@ -236,7 +236,7 @@ def surely(segment: Segment, from_offset: int, below: int | None = None) -> Iter
                 yield found
         elif found.header.last_offset >= from_offset:
             header = found.header
-            sure = not concerns_transactions(header) or is_readable(segment, found.position, header)
+            sure = not may_be_transactional(header) or is_readable(segment, found.position, header)
             yield (
                 found
                 if sure
@@ -250,7 +250,7 @@ def surely(segment: Segment, from_offset: int, below: int | None = None) -> Iter
             )
 
 
-def concerns_transactions(header: BatchHeader) -> bool:
+def may_be_transactional(header: BatchHeader) -> bool:
     """True if a batch is part of a transaction, or may be the end of one with a damaged header."""
     return header.is_transactional or header.is_control or header.size_bytes == END_MARKER_BYTES
 

@@ -19,7 +19,7 @@ from ottla.storage.batches.sound_walk import Found, Unsound
 from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
-from ottla.storage.recovery.lost_offsets import missing_in, read_lost, with_lost
+from ottla.storage.recovery.lost_offsets import insert_lost, missing_in, read_lost
 from ottla.storage.recovery.producer_recovery import (
     headers,
     is_readable,
@@ -34,7 +34,9 @@ LOG = logging.getLogger(__name__)
 Look = Callable[[Segment, int], Iterable[Found | Unsound]]
 
 
-def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> TransactionIndex:
+def verify_transaction_index(
+    directory: Path, segments: Sequence[Segment], number: int, now_ms: int
+) -> TransactionIndex:
     """Return the transaction index of a segment, rebuilt if its file does not match the log.
 
     The batches of the segment are read once, and only if there is a file that an earlier process wrote, or if the file is missing.
@@ -48,7 +50,7 @@ def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_m
     except CorruptRecordError as error:
         LOG.warning("%s; rebuilding it from the log", error)
     if not index.believed:
-        true = true_rows(directory, segments, number, now_ms, indexed)
+        true = find_true_rows(directory, segments, number, now_ms, indexed)
         if indexed is not None and indexed != true:
             LOG.warning("%s says %s, the log says %s; rebuilding it", index.path, indexed, true)
         index.confirm(true)
@@ -56,31 +58,31 @@ def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_m
     return index
 
 
-def aborted_transactions(
+def find_aborted_transactions(
     directory: Path, segments: Sequence[Segment], number: int, offset: int, upper: int
 ) -> list[AbortedTransaction]:
     """Return the aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
     aborted = []
     for each in range(number, len(segments)):
-        rows, complete = ensure_true(directory, segments, each, 0).overlapping(offset, upper)
+        rows, complete = verify_transaction_index(directory, segments, each, 0).overlapping(offset, upper)
         aborted += rows
         if complete:
             break
     return aborted
 
 
-def true_rows(
+def find_true_rows(
     directory: Path, segments: Sequence[Segment], number: int, now_ms: int, indexed: list[AbortedTransaction] | None
 ) -> list[AbortedTransaction]:
     """Return the aborted transactions by the log, or by the former index if damage makes them unknown."""
-    by_headers = aborted_in(directory, segments, number, now_ms, headers)
+    by_headers = read_aborted(directory, segments, number, now_ms, headers)
     if by_headers.rows == indexed:
         return indexed
-    found = aborted_in(directory, segments, number, now_ms, surely)
+    found = read_aborted(directory, segments, number, now_ms, surely)
     if indexed is None:
         return found.rows
     end = end_of(directory, segments, number)
-    believed = all(each.last_offset < end for each in indexed) and bears_out(segments, found, indexed)
+    believed = all(each.last_offset < end for each in indexed) and is_consistent(segments, found, indexed)
     return indexed if believed else found.rows
 
 
@@ -103,21 +105,21 @@ class Replayed(NamedTuple):
     """Producer and first offset of those that may have ended in it or before it."""
 
 
-def aborted_in(directory: Path, segments: Sequence[Segment], number: int, now_ms: int, look: Look) -> Replayed:
+def read_aborted(directory: Path, segments: Sequence[Segment], number: int, now_ms: int, look: Look) -> Replayed:
     """Read the batches of a segment, and those between it and the snapshot before it."""
     segment = segments[number]
     state, start = restore(directory, snapshot_offsets(directory), segment.base_offset, now_ms)
     lost = sorted(missing_in(segments[: number + 1]) + (read_lost(directory) if look is surely else []))
     found = Replayed([], set())
     for each in segments_from(segments[: number + 1], start):
-        batches = with_lost(look(each, start), lost, max(start, each.base_offset), each.next_base)
+        batches = insert_lost(look(each, start), lost, max(start, each.base_offset), each.next_base)
         ended = replay(batches, each, state, now_ms)
         found.unsure.update((one.producer_id, one.first_offset) for one in ended if one.is_unsure)
         found.rows.extend(ended if each is segment else ())
     return found
 
 
-def bears_out(segments: Sequence[Segment], found: Replayed, indexed: list[AbortedTransaction]) -> bool:
+def is_consistent(segments: Sequence[Segment], found: Replayed, indexed: list[AbortedTransaction]) -> bool:
     """True if the whole index agrees with the readable batches, and none of their transactions is missing in it.
 
     There is no index for transactions that may have ended in a lost segment.

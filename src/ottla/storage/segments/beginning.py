@@ -25,7 +25,7 @@ from ottla.storage.files.regular_file import open_regular
 DELETED_BEFORE = re.compile(r"(\d{20})\.deleted-before")
 
 
-def note_deleted(directory: Path, offset: int) -> None:
+def note_deletion(directory: Path, offset: int) -> None:
     """Before segments are deleted that begin below an offset; it is on the disk when this returns."""
     path = directory / f"{offset:020d}.deleted-before"
     try:
@@ -40,16 +40,16 @@ def note_deleted(directory: Path, offset: int) -> None:
             (directory / name).unlink(missing_ok=True)
 
 
-def deleted_before(directory: Path) -> int:
+def read_deleted_before(directory: Path) -> int:
     """The offset up to which segments may have been deleted, as far as that was noted."""
     return max(
         (int(match[1]) for name in os.listdir(directory) if (match := DELETED_BEFORE.fullmatch(name))), default=0
     )
 
 
-def lost_beginning(directory: Path, noted: int | None, first_base: int) -> Damage | None:
+def find_lost_start(directory: Path, noted: int | None, first_base: int) -> Damage | None:
     """Return what is missing before the first segment; `noted` is an offset at which the log started once, None if that is unknown."""
-    if noted is None or noted >= first_base or (begin := max(noted, deleted_before(directory))) >= first_base:
+    if noted is None or noted >= first_base or (begin := max(noted, read_deleted_before(directory))) >= first_base:
         return None
     file = directory / f"{first_base:020d}.log"
     reason = (

@@ -47,7 +47,7 @@ class MissingOffsets(NamedTuple):
 
 def missing_offsets(folder: Path, lost: Sequence[tuple[int, int]] = ()) -> Iterator[MissingOffsets]:
     """Yield the gaps between the segments in a folder, which may be in use, without known damage and the `lost` offsets of repairs."""
-    names, damages = os.listdir(folder), {found.next_offset for _, found in holes(folder)}
+    names, damages = os.listdir(folder), {found.next_offset for _, found in find_holes(folder)}
     paths = [folder / name for name in sorted(names) if LOG_NAME.fullmatch(name)]
     for path, behind in pairwise(paths):
         begins = int(behind.name[:20])
@@ -61,24 +61,24 @@ def missing_offsets(folder: Path, lost: Sequence[tuple[int, int]] = ()) -> Itera
             yield MissingOffsets(path, end, begins)
 
 
-def holes(folder: Path) -> Iterator[tuple[Path, Unsound]]:
+def find_holes(folder: Path) -> Iterator[tuple[Path, Unsound]]:
     """Yield the lost ranges of a folder, which may be in use, each with the segment before it."""
     for missing in missing_segments(folder):
         path = folder / f"{missing.base_offset:020d}.log"
         try:
-            found = unsound_behind(path, path.stat().st_size, missing)
+            found = find_lost_offsets(path, path.stat().st_size, missing)
         except FileNotFoundError:
             continue  # It was deleted meanwhile.
         if found is not None:
             yield path, found
 
 
-def unsound_behind(file: Path, size: int, missing: Missing | Shortened) -> Unsound | None:
+def find_lost_offsets(file: Path, size: int, missing: Missing | Shortened) -> Unsound | None:
     """Return the offsets that are lost after a segment as damage at its end; None if the next segment continues there, because compaction removed the rest.
 
     For a truncated segment the damage includes the bytes of an incomplete batch.
     """
-    position, end = whole_part_of(file) or (size, missing.next_offset)
+    position, end = find_readable_end(file) or (size, missing.next_offset)
     if isinstance(missing, Missing):
         first = min(end, missing.first_offset) if position == size else missing.first_offset
         return Unsound(size, 0, first, missing.next_offset, missing.reason(first), at_end=True)
@@ -94,16 +94,16 @@ def is_repaired(name: str, names: list[str]) -> bool:
 
 def end_offset_of(path: Path) -> int | None:
     """The offset behind the last batch of a segment that is whole; None where that is not to be found out."""
-    part = whole_part_of(path)
+    part = find_readable_end(path)
     return part[1] if part is not None and part[0] == path.stat().st_size else None
 
 
-def whole_part_of(path: Path) -> tuple[int, int] | None:
+def find_readable_end(path: Path) -> tuple[int, int] | None:
     """Return the end position of the readable batches of a segment, and the offset after them; None if the disk fails."""
     try:
         file = OpenFile(path, read=True)
         size = os.fstat(file.fileno()).st_size
-        position, end = believed(file, path, size)
+        position, end = find_verified_entry(file, path, size)
         for at, header in scan(file, position, size, block_bytes=BLOCK_BYTES):
             position, end = at + header.size_bytes, header.next_offset
     except OSError:
@@ -113,7 +113,7 @@ def whole_part_of(path: Path) -> tuple[int, int] | None:
     return position, end
 
 
-def believed(file: OpenFile, path: Path, size: int) -> tuple[int, int]:
+def find_verified_entry(file: OpenFile, path: Path, size: int) -> tuple[int, int]:
     """A position where a batch begins, and the offset that is due there: by the last index entry, if a batch says the same."""
     base_offset = int(path.name[:20])
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ottla.model import INT64_MAX
-from ottla.storage.batches.damage import Damage, damage_of
+from ottla.storage.batches.damage import Damage, make_damage
 from ottla.storage.batches.sound_walk import Unsound
 
 FIRST_OFFSET = attrgetter("first_offset")
@@ -100,7 +100,7 @@ class KnownRanges:
 
     def add_damage(self, found: Unsound) -> Damage:
         """Add the damage that a walk over the file found, unless it is known, and return it."""
-        damage = damage_of(self._path, found)
+        damage = make_damage(self._path, found)
         if damage not in self.damages:
             insort(self.damages, damage, key=OFFSET)
         return damage

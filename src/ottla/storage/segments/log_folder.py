@@ -40,7 +40,7 @@ def find_segments(directory: Path) -> dict[int, os.stat_result]:
     """Return the file status of the segments by base offset, in order; unfinished work of a crash is completed or removed."""
     names = {entry.name: entry for entry in os.scandir(directory)}
     ensure_files(names.values())
-    if swap.recover(directory, names):
+    if swap.recover_exchange(directory, names):
         names = {entry.name: entry for entry in os.scandir(directory)}
     for name in names:
         orphan = name.endswith(INDEXES) and name.rpartition(".")[0] + ".log" not in names
@@ -62,7 +62,7 @@ def is_file(entry: os.DirEntry[str]) -> bool:
     return os.path.isfile(entry.path) if entry.is_symlink() else entry.is_file()
 
 
-def misplaced(directory: Path) -> list[Path]:
+def find_misplaced_files(directory: Path) -> list[Path]:
     """Return the paths that have the name of a log's file and are not files: directories, and broken links."""
     return sorted(path for path in directory.iterdir() if FILE_NAME.fullmatch(path.name) and not path.is_file())
 
@@ -95,7 +95,7 @@ def stored_bytes(directory: Path) -> int:
     return total
 
 
-def bytes_from(directory: Path, offset: int) -> int:
+def size_from(directory: Path, offset: int) -> int:
     """The size of the segment that holds an offset and of those behind it, 0 where there is none."""
     names = sorted(name for name in os.listdir(directory) if LOG_NAME.fullmatch(name))
     first = max(bisect_right(names, f"{offset:020d}.log") - 1, 0)
@@ -140,7 +140,7 @@ def is_of(folder: Path, topic_id: uuid.UUID) -> bool:
         return False
 
 
-def are_one(one: uuid.UUID, other: uuid.UUID) -> bool:
+def are_same_id(one: uuid.UUID, other: uuid.UUID) -> bool:
     """True if two ids are equal except for damage: ids are random, and two of them share that many characters once in a billion times."""
     return sum(a == b for a, b in zip(text_of(one), text_of(other), strict=True)) >= SHARED_CHARACTERS
 

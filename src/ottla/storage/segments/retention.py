@@ -19,7 +19,7 @@ class SegmentAge(NamedTuple):
     """The base offset of the following segment, or the end of the log."""
 
 
-def deletable(
+def count_deletable(
     segments: Iterable[SegmentAge],
     total_bytes: int,
     config: LogConfig,

@@ -34,9 +34,9 @@ from ottla.errors import CorruptRecordError
 from ottla.model import INT64_MAX, Buffer, FileSlice, OffsetAndTimestamp, TimestampType
 from ottla.records.batch import MAGIC, BatchHeader
 from ottla.storage.batches.batch_run import BatchRun
-from ottla.storage.batches.damage import DamagedLogError, damage_of
-from ottla.storage.batches.scan import HEAD, SCAN_BLOCK, Window, find_end, find_offset, header_at, scan
-from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, checked_walk, is_whole, sound_walk
+from ottla.storage.batches.damage import DamagedLogError, make_damage
+from ottla.storage.batches.scan import HEAD, SCAN_BLOCK, Window, find_end, find_offset, read_header, scan
+from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, is_whole, walk_by_checksums, walk_by_headers
 from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.files.open_files import OPEN_FILES
 from ottla.storage.files.storage_error import storage_error
@@ -259,7 +259,7 @@ class Segment(SegmentEnd):
         indexes.truncate(end_offset)
         self.size = indexes.offsets.last()[1]
         expected = self.offsets_at(self.size)[0] if self.size else self.base_offset
-        for found in sound_walk(file, self.size, position, expected, Bounds(epochs=self.epochs())):
+        for found in walk_by_headers(file, self.size, position, expected, Bounds(epochs=self.epochs())):
             self.add_found(found)
         self.size = position
         os.fsync(file.fileno())
@@ -306,7 +306,7 @@ class Segment(SegmentEnd):
         self._clear_indexes()
         self._index_rebuild_failed = True
         try:
-            for found in sound_walk(file, 0, min(size, self._own_position), self.base_offset, bounds):
+            for found in walk_by_headers(file, 0, min(size, self._own_position), self.base_offset, bounds):
                 self.add_found(found)
             self.size = min(size, self._own_position)
             for position, header in scan(file, self.size, size):
@@ -378,7 +378,7 @@ class Segment(SegmentEnd):
     def walk(self, position: int, expected: int, below: int | None = None) -> Iterator[Found | Unsound]:
         """Yield the batches and damages from a position on. The first offset is `expected` or later, all are lower than `below`."""
         bounds = Bounds(below or self.next_base, self.epochs())
-        return sound_walk(self.file, position, self.size, expected, bounds)
+        return walk_by_headers(self.file, position, self.size, expected, bounds)
 
     def batches(self, position: int = 0, expected: int | None = None) -> Iterator[Found]:
         """Yield the verified batches from a position on."""
@@ -523,7 +523,7 @@ class Segment(SegmentEnd):
         extent, bounds = self._unverified_extent(position, expected)
         intact = IntactRange(position, position, expected, expected)
         goal = extent
-        for found in sound_walk(self.file, position, extent, expected, bounds):
+        for found in walk_by_headers(self.file, position, extent, expected, bounds):
             if isinstance(found, Unsound):
                 self.ranges.add_intact(intact)
                 self.ranges.add_damage(found)
@@ -612,7 +612,7 @@ class Segment(SegmentEnd):
             return search(self.read_batch(position, header), header)
         except CorruptRecordError as error:
             found = Unsound(position, header.size_bytes, header.base_offset, header.next_offset, str(error))
-            raise DamagedLogError(damage_of(self.path, found)) from error
+            raise DamagedLogError(make_damage(self.path, found)) from error
 
     def _has_complete_times(self, times: TimeIndex, count: int) -> bool:
         """True if the first `count` entries of a time index lead to the largest timestamp.
@@ -691,8 +691,8 @@ class Segment(SegmentEnd):
         if position == end:
             return
         try:
-            first = header_at(Window(file, end, SCAN_BLOCK), position, end)
-            for found in checked_walk(file, position, end, first.base_offset, Bounds(self.next_base)):
+            first = read_header(Window(file, end, SCAN_BLOCK), position, end)
+            for found in walk_by_checksums(file, position, end, first.base_offset, Bounds(self.next_base)):
                 if isinstance(found, Unsound):
                     raise CorruptRecordError(f"the batch at position {found.position} is damaged")
                 assert isinstance(found, Found)  # runs were not requested

@@ -99,31 +99,31 @@ class Succession(NamedTuple):
 
 def row_of(path: Path, next_offset: int) -> Row:
     """That of the file of a segment as it is now."""
-    return Row(int(path.name[:20]), next_offset, *identity(os.stat(path)))
+    return Row(int(path.name[:20]), next_offset, *identify_file(os.stat(path)))
 
 
-def identity(status: os.stat_result) -> tuple[int, int, int]:
+def identify_file(status: os.stat_result) -> tuple[int, int, int]:
     """Return the attributes that identify the file of a segment."""
     return status.st_size, status.st_mtime_ns // 1_000_000, status.st_ino
 
 
-def note(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None) -> None:
+def note_rows(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None) -> None:
     """Add rows, and where the file has become large leave only the last of each of the base offsets to `keep`.
 
     Where the disk does not take them nothing is noted.
     """
     try:
-        add(directory, rows, keep)
+        append_rows(directory, rows, keep)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             path = directory / FILE_NAME
             LOG.warning("%s cannot be written, so a lost segment will not be detected: %s", path, error.strerror)
 
 
-def add(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None) -> None:
+def append_rows(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None) -> None:
     """The same; OSError where the disk does not take them."""
     path = directory / FILE_NAME
-    data = "".join(map(line_of, rows)).encode()
+    data = "".join(map(format_row, rows)).encode()
     if not data:
         return
     with WRITING:
@@ -134,22 +134,22 @@ def add(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None)
         finally:
             os.close(fd)
         if keep is not None and size > KEPT_BYTES and size > 2 * ROW_BYTES * len(kept := set(keep)):
-            replace_file(path, "".join(map(line_of, needed(read(directory), kept))), sync=False)
+            replace_file(path, "".join(map(format_row, select_rows(read_rows(directory), kept))), sync=False)
 
 
-def needed(rows: Mapping[int, Row], kept: Container[int]) -> list[Row]:
+def select_rows(rows: Mapping[int, Row], kept: Container[int]) -> list[Row]:
     """Return the rows of segments in `kept` and of those that followed them, even if they are gone."""
     followers = {row.next_offset for row in rows.values() if row.base_offset in kept}
     return [row for row in rows.values() if row.base_offset in kept or row.base_offset in followers]
 
 
-def note_nothing(directory: Path, base_offset: int) -> None:
+def note_unknown(directory: Path, base_offset: int) -> None:
     """Before others follow a segment than those that were noted; it is on the disk when this returns."""
     path = directory / FILE_NAME
     if not path.exists():
         return
     try:
-        add(directory, [Row(base_offset, NOTHING, 0, 0, 0)])
+        append_rows(directory, [Row(base_offset, NOTHING, 0, 0, 0)])
     except OSError:
         path.unlink(missing_ok=True)  # Of a full disk, too: to know nothing is better than to know what is not so.
         sync_path(directory)
@@ -157,13 +157,13 @@ def note_nothing(directory: Path, base_offset: int) -> None:
         sync_path(path)
 
 
-def line_of(row: Row) -> str:
+def format_row(row: Row) -> str:
     """Begins a line of its own even where the one before was torn."""
     text = " ".join(map(str, row))
     return f"\n{text} {crc32(text.encode()):08x}\n"
 
 
-def read(directory: Path) -> dict[int, Row]:
+def read_rows(directory: Path) -> dict[int, Row]:
     """The last row of each segment by its base offset; none where the file is missing or no file."""
     try:
         lines = read_whole(directory / FILE_NAME).split(b"\n")
@@ -172,11 +172,11 @@ def read(directory: Path) -> dict[int, Row]:
     except OSError as error:
         LOG.warning("%s cannot be read and is passed over: %s", directory / FILE_NAME, error.strerror)
         return {}
-    rows = (row for line in lines if (row := row_in(line)) is not None)
+    rows = (row for line in lines if (row := parse_row(line)) is not None)
     return {row.base_offset: row for row in rows}
 
 
-def row_in(line: bytes) -> Row | None:
+def parse_row(line: bytes) -> Row | None:
     """Parse a line; None if it is damaged."""
     text, _, checksum = line.rpartition(b" ")
     if checksum != b"%08x" % crc32(text):
@@ -184,9 +184,9 @@ def row_in(line: bytes) -> Row | None:
     return Row(*map(int, text.split()))
 
 
-def compare(directory: Path, found: Mapping[int, os.stat_result]) -> Succession:
+def compare_segments(directory: Path, found: Mapping[int, os.stat_result]) -> Succession:
     """Hold the segments that were found, by their base offsets and in order, against what is noted."""
-    rows, bases = read(directory), list(found)
+    rows, bases = read_rows(directory), list(found)
     missing: list[Missing | Shortened] = []
     unnoted = []
     for base_offset, next_offset in pairwise(bases):
@@ -195,7 +195,7 @@ def compare(directory: Path, found: Mapping[int, os.stat_result]) -> Succession:
             unnoted.append(base_offset)
         elif is_cut(row, next_offset, found, rows):
             missing.append(Shortened(base_offset, row.size_bytes, next_offset))
-        elif not is_of(row, found[base_offset], rows):
+        elif not describes_file(row, found[base_offset], rows):
             unnoted.append(base_offset)
         elif row.next_offset < next_offset:
             missing.append(Missing(base_offset, row.next_offset, next_offset))
@@ -204,13 +204,13 @@ def compare(directory: Path, found: Mapping[int, os.stat_result]) -> Succession:
     return Succession(missing, unnoted)
 
 
-def is_of(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
+def describes_file(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
     """True if the file of a segment is the one that a row describes, and not one that compaction made of it and of its successors.
 
     The compacted file has the time of the last of its sources, and another inode. A copy of the directory has other inodes, too: there only
     the times can differ.
     """
-    if not is_as_noted(row, status):
+    if not has_size_and_time(row, status):
         return False
     follower = rows.get(row.next_offset)
     return row.inode == status.st_ino or (follower is not None and follower.mtime_ms != row.mtime_ms)
@@ -218,13 +218,13 @@ def is_of(row: Row, status: os.stat_result, rows: Mapping[int, Row]) -> bool:
 
 def was_followed(path: Path) -> bool:
     """True if a valid row says that another segment followed this one; the file may be a copy."""
-    row = read(path.parent).get(int(path.name[:20]))
-    return row is not None and is_as_noted(row, os.stat(path))
+    row = read_rows(path.parent).get(int(path.name[:20]))
+    return row is not None and has_size_and_time(row, os.stat(path))
 
 
-def is_as_noted(row: Row, status: os.stat_result) -> bool:
+def has_size_and_time(row: Row, status: os.stat_result) -> bool:
     """True if a file has the size and the time of a row, as a copy does."""
-    return (row.size_bytes, row.mtime_ms) == identity(status)[:2]
+    return (row.size_bytes, row.mtime_ms) == identify_file(status)[:2]
 
 
 def is_cut(row: Row, next_offset: int, found: Mapping[int, os.stat_result], rows: Mapping[int, Row]) -> bool:
@@ -235,7 +235,7 @@ def is_cut(row: Row, next_offset: int, found: Mapping[int, os.stat_result], rows
     later. In a copy of the directory inodes mean nothing: a truncated file counts only if other files kept their times.
     """
     status = found[row.base_offset]
-    size_bytes, mtime_ms, inode = identity(status)
+    size_bytes, mtime_ms, inode = identify_file(status)
     as_it_was_written = mtime_ms == status.st_ctime_ns // 1_000_000
     younger = mtime_ms > row.mtime_ms and next_offset == row.next_offset
     if size_bytes >= row.size_bytes or not (as_it_was_written or younger):
@@ -258,6 +258,6 @@ def missing_segments(directory: Path) -> list[Missing | Shortened]:
             found[int(path.name[:20])] = os.stat(path)
         except FileNotFoundError:
             pass  # It was deleted meanwhile.
-    missing = compare(directory, found).missing
+    missing = compare_segments(directory, found).missing
     # segments are deleted from the front, so an earlier one may be deleted by now
     return [each for each in missing if (directory / f"{each.base_offset:020d}.log").exists()]

@@ -23,7 +23,7 @@ SWAP = ".swap"
 BASE_DIGITS = 20
 
 
-def offer(segment: Segment) -> None:
+def mark_complete(segment: Segment) -> None:
     """Mark a segment that is complete on the disk, so that a start after a crash completes the exchange."""
     segment.rename(SWAP)
     sync_path(segment.directory)
@@ -64,20 +64,20 @@ def discard(directory: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def recover(directory: Path, names: Iterable[str]) -> bool:
+def recover_exchange(directory: Path, names: Iterable[str]) -> bool:
     """Undo or carry through what a crash left half done; whether there was anything. `names` are the folder's files."""
     cleaned = [name for name in names if name.endswith(CLEANED)]
     swaps = [name for name in names if name.endswith(SWAP)]
     if not cleaned and not swaps:
         return False
-    first_incomplete = min(map(base_of, cleaned), default=None)
-    doomed = [name for name in swaps if first_incomplete is not None and base_of(name) >= first_incomplete]
+    first_incomplete = min(map(parse_base_offset, cleaned), default=None)
+    doomed = [name for name in swaps if first_incomplete is not None and parse_base_offset(name) >= first_incomplete]
     for name in (*doomed, *cleaned):
         (directory / name).unlink(missing_ok=True)
     offered = sorted(set(swaps) - set(doomed))
     for name in offered:
         if name.endswith(f".log{SWAP}"):
-            clear_place(directory, base_of(name), names)
+            clear_place(directory, parse_base_offset(name), names)
     for name in offered:
         (directory / name).rename(directory / name.removesuffix(SWAP))
     sync_path(directory)
@@ -86,13 +86,13 @@ def recover(directory: Path, names: Iterable[str]) -> bool:
 
 def clear_place(directory: Path, base: int, names: Iterable[str]) -> None:
     """Delete the segments that an offered one covers; behind its last batch they stay, which does no harm."""
-    end = next_offset(directory / f"{base:020d}.log{SWAP}", base)
+    end = find_next_offset(directory / f"{base:020d}.log{SWAP}", base)
     for name in names:
-        if name.endswith(FILES) and (base_of(name) == base or base <= base_of(name) < end):
+        if name.endswith(FILES) and (parse_base_offset(name) == base or base <= parse_base_offset(name) < end):
             (directory / name).unlink(missing_ok=True)
 
 
-def next_offset(path: Path, base: int) -> int:
+def find_next_offset(path: Path, base: int) -> int:
     """The offset after the last batch of a file, as far as its batches are whole."""
     end = base
     try:
@@ -103,7 +103,7 @@ def next_offset(path: Path, base: int) -> int:
     return end
 
 
-def base_of(name: str) -> int:
+def parse_base_offset(name: str) -> int:
     """The offset that a segment's file is named by; -1 for other files."""
     digits = name[:BASE_DIGITS]
     return int(digits) if len(digits) == BASE_DIGITS and digits.isdigit() else -1

@@ -14,7 +14,7 @@ from struct import Struct
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, MAGIC, parse_header
 from ottla.records.crc32c import crc32c
-from ottla.storage.batches.damage import Damage, survey
+from ottla.storage.batches.damage import Damage, survey_batches
 from ottla.storage.batches.scan import scan
 from ottla.storage.batches.sound_walk import Bounds, Found
 from ottla.storage.files.open_file import OpenFile
@@ -32,7 +32,7 @@ LEADER_CHANGE, LEADER = 2, Struct(">hiB")
 """Kind of the record with which one begins to lead, and how that begins: version, the leader's number, count of voters + 1."""
 
 
-def damage_in(folder: Path, recovery_point: int) -> Damage | None:
+def find_state_damage(folder: Path, recovery_point: int) -> Damage | None:
     """The first damage in the log in `folder`; what a crash tears at its end, above the recovery point, is none."""
     paths = sorted(path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name))
     expected = int(paths[0].name[:20]) if paths else 0
@@ -43,11 +43,11 @@ def damage_in(folder: Path, recovery_point: int) -> Damage | None:
             return Damage(path, 0, 0, expected, base_offset, reason)
         file = OpenFile(path, read=True)
         size = os.fstat(file.fileno()).st_size
-        end = whole_end(file, base_offset, size)
+        end = find_whole_end(file, base_offset, size)
         if end is not None:
             expected = end
             continue
-        for found in survey(file, path, size, base_offset, Bounds(gaps=False)):
+        for found in survey_batches(file, path, size, base_offset, Bounds(gaps=False)):
             if isinstance(found, Found):
                 expected = found.header.next_offset
             elif not (last and found.offset >= recovery_point and is_torn_end(file, found, size)):
@@ -70,7 +70,7 @@ def others_vote(folder: Path, node_id: int) -> bool:
     without others has a snapshot that names its voter; or it is a copy if there is no vote in the folder.
     """
     count, one = 0, node_id
-    for kind, value in quorum_in(folder):
+    for kind, value in read_quorum(folder):
         if kind == Kind.VOTERS and len(value) >= VOTERS.size:
             _, following, one = VOTERS.unpack_from(value)
             count = following - 1
@@ -82,18 +82,18 @@ def others_vote(folder: Path, node_id: int) -> bool:
     return count > 1 or one != node_id
 
 
-def quorum_in(folder: Path) -> Iterator[tuple[int, bytes]]:
+def read_quorum(folder: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the control records of the quorum in a folder by their kinds, also those after damage."""
     for path in [*sorted(folder.glob("*.checkpoint")), *sorted(folder.glob("*.log"))]:
         data = path.read_bytes() if path.is_file() else b""
         if not data:
             continue
-        for found in survey(OpenFile(path, read=True), path, len(data), 0, Bounds()):
+        for found in survey_batches(OpenFile(path, read=True), path, len(data), 0, Bounds()):
             if isinstance(found, Found):
                 yield from ((kind, value or b"") for kind, value in control_of(data, found.position, found.header))
 
 
-def whole_end(file: OpenFile, offset: int, size: int) -> int | None:
+def find_whole_end(file: OpenFile, offset: int, size: int) -> int | None:
     """The offset after the last batch where all are whole and follow each other, as is mostly so; else None."""
     try:
         for _, header in scan(file, 0, size, check=True):

@@ -45,7 +45,7 @@ def read_quorum_state(directory: Path) -> QuorumState | None:
         raise CorruptRecordError(f"{path} cannot be read ({fault})") from None
 
 
-def forgotten(what: str, *, alone: bool) -> CorruptRecordError:
+def lost_vote_error(what: str, *, alone: bool) -> CorruptRecordError:
     """Return the error for a voter without its vote, with the remedy; a voter that is `alone` has promised nothing to others."""
     if alone:
         return CorruptRecordError(f"{what}: restore it from a backup, or, as this node votes alone, remove the file")

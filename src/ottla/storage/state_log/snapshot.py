@@ -158,10 +158,10 @@ def control_batch(records: Sequence[tuple[Kind, bytes]], now_ms: int) -> bytes:
 
 def read_state(directory: Path, snapshot: SnapshotId) -> State:
     """Read a snapshot; CorruptRecordError if it is not whole, OSError if it does not exist."""
-    return state_in(read_whole(directory / snapshot.file_name), str(directory / snapshot.file_name))
+    return parse_state(read_whole(directory / snapshot.file_name), str(directory / snapshot.file_name))
 
 
-def state_in(data: bytes, name: str) -> State:
+def parse_state(data: bytes, name: str) -> State:
     """Parse the bytes of a snapshot; CorruptRecordError, with the file's name, if they are not whole."""
     try:
         return parsed(data)

@@ -30,7 +30,7 @@ from ottla.records.crc32c import crc32c
 from ottla.records.end_marker import EndMarker, end_markers
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
-from ottla.storage.validation.record_check import check_format, check_settings, examined, needs_look
+from ottla.storage.validation.record_check import check_batches, check_format, check_settings, needs_look
 
 CLIENT = Origin.CLIENT
 GZIP, LZ4, ZSTD = int(Codec.GZIP), int(Codec.LZ4), int(Codec.ZSTD)
@@ -240,7 +240,7 @@ def looked_into(incoming: Incoming, config: LogConfig, now_ms: int) -> Incoming:
     headers = incoming.headers()
     if not needs_look(headers, config, now_ms):
         return incoming
-    found = Incoming(writable(examined(incoming.view, headers, config, now_ms)))
+    found = Incoming(writable(check_batches(incoming.view, headers, config, now_ms)))
     if not found.look(True):
         refuse(found.view, config, True)
     return found

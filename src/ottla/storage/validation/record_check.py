@@ -46,7 +46,7 @@ def is_false(header: BatchHeader) -> bool:
     return header.max_timestamp < header.base_timestamp
 
 
-def examined(data: memoryview, headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> Buffer:
+def check_batches(data: memoryview, headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> Buffer:
     """Return the batches as this log accepts them, recompressed if necessary; RecordsRefusedError if it rejects them."""
     parts: list[Buffer] = []
     position = 0
@@ -58,7 +58,7 @@ def examined(data: memoryview, headers: Sequence[BatchHeader], config: LogConfig
                 latest = check_records(batch, header, config, now_ms)
                 header = header._replace(max_timestamp=latest)
                 batch = timed(batch, header)
-            parts.append(recompressed(batch, header, config))
+            parts.append(recompress(batch, header, config))
         except DecompressedTooLargeError as error:
             raise KafkaError(
                 ErrorCode.MESSAGE_TOO_LARGE, f"this topic's records are looked at, and {error}: send smaller batches"
@@ -79,8 +79,8 @@ def check_records(batch: memoryview, header: BatchHeader, config: LogConfig, now
     columns = decode(batch, with_headers=False, check_crcs=False, limit_bytes=LIMIT_BYTES)
     if list(columns.offsets) != list(range(header.count)):
         raise KafkaError(ErrorCode.INVALID_RECORD, "the records of the batch are not numbered one after the other")
-    keyless = dict.fromkeys(keyless_rows(columns.keys, config), "a compacted topic takes no record without a key")
-    untimely = {} if config.timestamp_type else dict(untimely_rows(columns.timestamps, config, now_ms))
+    keyless = dict.fromkeys(find_keyless_rows(columns.keys, config), "a compacted topic takes no record without a key")
+    untimely = {} if config.timestamp_type else dict(find_untimely_rows(columns.timestamps, config, now_ms))
     faults = sorted({**untimely, **keyless}.items())
     if faults:
         code = ErrorCode.INVALID_TIMESTAMP if untimely.keys() - keyless.keys() else ErrorCode.INVALID_RECORD
@@ -96,13 +96,13 @@ def timed(batch: memoryview, header: BatchHeader) -> memoryview:
     return memoryview(seal(header, batch[HEADER_BYTES:]))
 
 
-def keyless_rows(keys: BinaryColumn, config: LogConfig) -> Iterator[int]:
+def find_keyless_rows(keys: BinaryColumn, config: LogConfig) -> Iterator[int]:
     """Rows without the key that compaction needs."""
     if config.compacts and keys.null_count:
         yield from (row for row in range(keys.count) if keys.size(row) < 0)
 
 
-def untimely_rows(timestamps: memoryview, config: LogConfig, now_ms: int) -> Iterator[tuple[int, str]]:
+def find_untimely_rows(timestamps: memoryview, config: LogConfig, now_ms: int) -> Iterator[tuple[int, str]]:
     """Rows with a timestamp out of bounds, and what to say of each."""
     earliest = now_ms - config.message_timestamp_before_max_ms
     latest = now_ms + config.message_timestamp_after_max_ms
@@ -111,7 +111,7 @@ def untimely_rows(timestamps: memoryview, config: LogConfig, now_ms: int) -> Ite
             yield row, f"its timestamp {timestamp} is not from {max(earliest, 0)} to {latest}"
 
 
-def recompressed(batch: memoryview, header: BatchHeader, config: LogConfig) -> Buffer:
+def recompress(batch: memoryview, header: BatchHeader, config: LogConfig) -> Buffer:
     """The batch with the codec of the topic, as it is where it has that already."""
     target = config.codec
     if target is None or target == header.codec:
