@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from ottla.protocol.apis import SERVED, api_of
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ottla.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from ottla.protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from ottla.protocol.messages.incremental_alter_configs import (
@@ -62,6 +63,8 @@ MORE: dict[str, Asked] = {
     "DescribeLogDirs of topics": Asked(DescribeLogDirsRequest([DescribableLogDirTopic(KNOWN, [0])]), 4),
     "DescribeClientQuotas of many": Asked(DescribeClientQuotasRequest([ComponentData("user", 0, "x")]), 1),
     "CreateTopics with assignments": Asked(CreateTopicsRequest([CreatableTopic("new", 1, 1)], 5000, True), 7),
+    "DeleteAcls of principals": Asked(DeleteAclsRequest([DeleteAclsFilter(2, None, 3, "User:x", None, 1, 1)]), 3),
+    "DeleteAcls of covered names": Asked(DeleteAclsRequest([DeleteAclsFilter(2, "topic", 2, None, None, 1, 1)]), 3),
     "IncrementalAlterConfigs of groups": Asked(
         IncrementalAlterConfigsRequest(
             [AlterConfigsResource(32, "g", [AlterableConfig("consumer.session.timeout.ms", 0, "50000")])], False

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from uuid import UUID
 
 from ottla.coordination.access.acl import Acl, AclFilter
-from ottla.protocol.acl import WILDCARD, PatternType
+from ottla.protocol.acl import WILDCARD, PatternType, ResourceType
 
 Place = tuple[int, int, str]
 """Kind of pattern, kind of resource, name."""
@@ -73,6 +73,17 @@ class AclStore:
     def matching(self, wanted: AclFilter) -> Iterator[tuple[UUID, Acl]]:
         """The rules that a filter means, with their ids; of a filter that names a resource only its rules are looked at."""
         return ((acl_id, acl) for acl_id, acl in self._candidates(wanted) if wanted.matches(acl))
+
+    def count_candidates(self, wanted: AclFilter) -> int:
+        """Return the number of rules that `matching` looks at."""
+        is_named = wanted.name is not None and wanted.pattern_type != PatternType.MATCH
+        return len(self._ids_of_name.get(wanted.name or "", ()) if is_named else self.by_id)
+
+    def prefix_lengths(self, resource_type: int) -> Set[int]:
+        """Return the lengths of the prefixes in rules about a kind of resource, or about any."""
+        if resource_type != ResourceType.ANY:
+            return self._prefix_lengths.get(resource_type, {}).keys()
+        return {length for lengths in self._prefix_lengths.values() for length in lengths}
 
     def _candidates(self, wanted: AclFilter) -> Iterable[tuple[UUID, Acl]]:
         if wanted.name is None or wanted.pattern_type == PatternType.MATCH:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from ottla.coordination.access.acl import Acl, AclFilter, is_principal
+from ottla.coordination.access.acl_search import AclSearch
 from ottla.coordination.access.acl_store import AclStore
 from ottla.coordination.cluster.events import AclsRequested, AclsUnwanted
 from ottla.coordination.cluster.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
@@ -44,7 +45,7 @@ def decide_deletion(acls: AclStore, event: AclsUnwanted) -> Decision[Message]:
     """Each filter is answered with all that it means, also what another has taken already."""
     gone: dict[object, Message] = {}
     answers: list[Refusal | list[Acl]] = []
-    matched = 0
+    matched, search = 0, AclSearch(acls)
     known: dict[AclFilter, list[Acl]] = {}
     for wanted in event.filters:
         refusal = filter_refusal(wanted)
@@ -52,7 +53,7 @@ def decide_deletion(acls: AclStore, event: AclsUnwanted) -> Decision[Message]:
             answers.append(refusal)
             continue
         if wanted not in known:
-            found = list(acls.matching(wanted))
+            found = search.matching(wanted)
             gone |= {acl_id: RemoveAccessControlEntryRecord(acl_id) for acl_id, _ in found}
             known[wanted] = [acl for _, acl in found]
         answers.append(known[wanted])
