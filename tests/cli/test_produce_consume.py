@@ -8,11 +8,12 @@ import re
 import shlex
 import signal
 import subprocess
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from ottla import Admin, NewTopic, Producer
+from ottla import Admin, NewTopic, Producer, TopicPartition
 from ottla.cli.records.produce import lines_of
 from tests.cli.conftest import OTTLA, PATIENCE, RunningBroker, ottla, start
 from tests.cli.terminal import Terminal
@@ -90,6 +91,29 @@ def test_ctrl_c_ends_reading_without_a_word(address: str, topic: str) -> None:
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=PATIENCE) == ("", "")
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_member_that_a_signal_ends_has_committed_exactly_what_it_printed(
+    address: str, topic: str, protocol: str, number: signal.Signals, status: int
+) -> None:
+    with Admin(bootstrap_servers=address) as admin, Producer(bootstrap_servers=address) as producer:
+        producer.send_many(topic, [b"%d" % value for value in range(50_000)])
+        producer.flush()
+        for lines in range(1, 5_000, 1_300):
+            group = f"{topic}-{lines}"
+            settings = ("--group", group, "--from-beginning", "--set", f"group.protocol={protocol}")
+            with start("consume", topic, "--bootstrap-server", address, *settings) as process:
+                assert process.stdout is not None
+                assert process.stderr is not None
+                printed = sum(1 for _ in islice(process.stdout, lines))
+                process.send_signal(number)
+                printed += sum(1 for _ in process.stdout)
+                assert (process.wait(PATIENCE), process.stderr.read()) == (status, "")
+            committed = admin.list_consumer_group_offsets(group)[TopicPartition(topic, 0)]
+            assert committed is not None
+            assert committed.offset == printed
 
 
 def test_ctrl_c_ends_writing_without_a_word_and_keeps_what_was_sent(address: str, topic: str) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from itertools import islice
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -166,11 +170,42 @@ def consumer_at(bootstrap: str, settings: tuple[str, ...], **others: Any) -> Con
 
 
 class Commits:
-    """What a member has printed, committed behind it; what is not committed in time is read again."""
+    """What a member has printed, committed behind it; what is not committed in time is read again.
+
+    Ctrl-C and SIGTERM wait while a batch is printed and noted, so that exactly what is printed is committed. Another
+    Ctrl-C does not wait: the output may be blocked.
+    """
 
     def __init__(self, consumer: Consumer) -> None:
+        from ottla.client.runtime.exits import EXITS
+
         self._consumer = consumer
+        self._exits = EXITS
         self._printed: dict[TopicPartition, int] = {}
+        self._is_held = self._is_interrupted = False
+        if threading.current_thread() is threading.main_thread():
+            self._replace_handler(signal.default_int_handler, self._handle_interrupt)
+
+    def __enter__(self) -> None:
+        """Hold Ctrl-C and SIGTERM until the batch is printed and noted."""
+        self._is_held = True
+        self._exits.hold()
+
+    def __exit__(self, *_: object) -> None:
+        self._is_held = False
+        self._exits.release()
+        if self._is_interrupted:
+            raise KeyboardInterrupt
+
+    def _handle_interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self._is_held and not self._is_interrupted:
+            self._is_interrupted = True
+        else:
+            raise KeyboardInterrupt
+
+    def _replace_handler(self, before: Any, after: Any) -> None:
+        if signal.getsignal(signal.SIGINT) == before:  # else Ctrl-C is ignored, as in the background of a shell
+            signal.signal(signal.SIGINT, after)
 
     def note(self, records: Iterable[ConsumerRecord]) -> None:
         """These have been printed and flushed."""
@@ -183,6 +218,8 @@ class Commits:
 
     def close(self) -> None:
         """Commit the last of those that are still ours."""
+        if threading.current_thread() is threading.main_thread():
+            self._replace_handler(self._handle_interrupt, signal.default_int_handler)
         ours = self._consumer.assignment()
         if last := {tp: offset for tp, offset in self._printed.items() if tp in ours}:
             self._consumer.commit(last)
@@ -214,17 +251,18 @@ def print_records(
                     None if max_messages is None else max_messages - printed,
                 )
             )
-            output.writelines(map(render, wanted))
-            output.flush()
-            if nobody_reads(output.fileno()):
-                raise BrokenPipeError
+            with keep or nullcontext():
+                output.writelines(map(render, wanted))
+                output.flush()
+                if nobody_reads(output.fileno()):
+                    raise BrokenPipeError
+                if keep is not None:
+                    keep.note(wanted)
             if wanted:
                 printed += len(wanted)
                 last_heard = time.monotonic()
             if notice is not None:
                 notice.look(printed)
-            if keep is not None:
-                keep.note(wanted)
     finally:
         if keep is not None:
             keep.close()
