@@ -120,6 +120,19 @@ def test_marks_of_an_earlier_version_count_and_get_a_column_of_offsets(either: E
     assert either.rows("select * from ottla_batches") == [("q", 5, "digest")]
 
 
+@pytest.mark.parametrize("upsert", [False, True], ids=["added", "by key"])
+def test_a_column_that_was_renamed_under_the_pipeline_is_named_with_the_remedy(
+    either: Either, tmp_path: Path, upsert: bool
+) -> None:
+    one = writer(either, tmp_path, upsert=upsert)
+    assert one.write(0, [rows((1, "a"))]).rows == 1
+    either.run("alter table orders rename column item to thing")
+    with pytest.raises(DatabaseError, match="table orders lost the column 'item', and has id, thing; put it back"):
+        one.write(1, [rows((2, "b"))])
+    either.run("alter table orders rename column thing to item")
+    assert one.write(1, [rows((2, "b"))]).rows == 1
+
+
 def test_queries_do_not_know_each_other(either: Either, tmp_path: Path) -> None:
     writer(either, tmp_path).write(0, [rows((1, "a"))])
     assert writer(either, tmp_path, query="another").write(0, [rows((2, "b"))]).rows == 1

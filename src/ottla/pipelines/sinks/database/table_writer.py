@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from ottla.errors import ConfigError
 from ottla.pipelines.databases.binary_copy import goes_as_it_is
 from ottla.pipelines.databases.copying import is_plain, means_the_same
 from ottla.pipelines.databases.database import Database, DatabaseError, RefusedRowError
@@ -133,10 +134,23 @@ class TableWriter:
 
     def write_all(self, batch: int, offsets: str | None, rows: Iterable[pa.RecordBatch]) -> int:
         """Write all rows, or raise an error and write none; return their number."""
-        with self.database.connect() as connection:
-            if not self.is_due(connection, batch, offsets):
-                return 0
-            return self.write_rows(connection, rows)
+        try:
+            with self.database.connect() as connection:
+                return self.write_rows(connection, rows) if self.is_due(connection, batch, offsets) else 0
+        except RefusedRowError:
+            raise
+        except DatabaseError:
+            self.explain_missing_columns()
+            raise
+
+    def explain_missing_columns(self) -> None:
+        """DatabaseError, with the remedy, if the table lost a column; some databases report that as an error of syntax."""
+        with suppress(ConfigError):  # the table is gone altogether
+            connection = self.database.open()
+            try:
+                self.check_columns(self.database.table(connection, self.statements.table))
+            finally:
+                connection.close()
 
     def is_due(self, connection: Any, batch: int, offsets: str | None) -> bool:
         """Set the mark, and return False if it was set before; DatabaseError if it belongs to another or a later batch."""
