@@ -46,7 +46,7 @@ BREACHES = {
     "storage/recovery/planted_log.py": "ottla.storage.log",
     "storage/segments/planted_recovery.py": "ottla.storage.recovery.log_loader",
     "storage/batches/planted_indexes.py": "ottla.storage.indexes.offset_index",
-    "storage/producers/planted_batches.py": "ottla.storage.batches.sound_walk",
+    "storage/producers/planted_batches.py": "ottla.storage.batches.verified_walk",
     "coordination/planted_network.py": "ottla.network",
     "coordination/planted_asyncio.py": "asyncio",
     "coordination/planted_clock.py": "ottla.clock",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ottla.storage.batches.batch_run as compiled
 from ottla.model import Buffer
 from ottla.records.batch import iter_headers, stamp_all
-from ottla.storage.batches.sound_walk import walk_by_checksums
+from ottla.storage.batches.verified_walk import walk_by_checksums
 from tests.plain import is_compiled, plain
 from tests.storage.batches import NOW, batch, open_log
 from tests.storage.drawn import INTERVAL, SMALL, state, write

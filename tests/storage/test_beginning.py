@@ -14,7 +14,7 @@ import pytest
 from ottla.storage import repair
 from ottla.storage.batches.damage import DamagedLogError, OutOfServiceError
 from ottla.storage.inspection.directory_check import find
-from ottla.storage.segments.beginning import note_deletion, read_deleted_before
+from ottla.storage.segments.log_start import note_deletion, read_deleted_before
 from tests.storage.batches import NOW, append
 from tests.storage.lost_files import filled, lose, opened
 from tests.storage.moments import every_moment

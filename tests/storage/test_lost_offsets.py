@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.storage.batches.sound_walk import Unsound
+from ottla.storage.batches.verified_walk import Unsound
 from ottla.storage.recovery.lost_offsets import FILE_NAME, Lost, add_lost, between, drop_lost, insert_lost, read_lost
 
 NOTHING = "nothing of it is there"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import iter_headers
 from ottla.storage.batches.damage import DamagedLogError
-from ottla.storage.batches.sound_walk import walk_by_checksums
+from ottla.storage.batches.verified_walk import walk_by_checksums
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.log import Log

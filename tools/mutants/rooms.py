@@ -162,7 +162,7 @@ ROOMS: dict[str, Room] = {
         (
             "storage/producers/snapshot_keeper.py",
             "storage/recovery/*.py",
-            "storage/segments/beginning.py",
+            "storage/segments/log_start.py",
             "storage/segments/gaps.py",
             "storage/segments/known_ranges.py",
             "storage/segments/segment.py",

@@ -21,7 +21,7 @@ from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
 from ottla.records.builder import BatchBuilder
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.batches.damage import Damage, make_damage, survey_batches
-from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, walk_by_headers
+from ottla.storage.batches.verified_walk import Bounds, Found, Unsound, walk_by_headers
 from ottla.storage.directory.meta_properties import FILE_NAME as META
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS, OffsetCheckpoints
@@ -34,7 +34,6 @@ from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery.epoch_check import Led, drop_decreasing, group_by_epoch
 from ottla.storage.recovery.lost_offsets import Lost, add_lost
-from ottla.storage.segments.beginning import find_lost_start, note_deletion
 from ottla.storage.segments.gaps import end_offset_of, find_holes
 from ottla.storage.segments.log_folder import (
     LOG_NAME,
@@ -45,6 +44,7 @@ from ottla.storage.segments.log_folder import (
     read_topic_id,
     write_topic_id,
 )
+from ottla.storage.segments.log_start import find_lost_start, note_deletion
 from ottla.storage.segments.succession import note_unknown
 
 METADATA_TOPIC = "__cluster_metadata"

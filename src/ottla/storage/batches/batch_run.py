@@ -1,7 +1,7 @@
 """Batches in a row that need no second look, as a start after a crash finds them nearly everywhere.
 
 Each begins with the offset at which the one before it ended, is whole by its CRC, of the same leader epoch, and part of no
-transaction. The first that is otherwise ends the run: `sound_walk` looks at that one by itself. Works on bytes in memory.
+transaction. The first that is otherwise ends the run: `verified_walk` looks at that one by itself. Works on bytes in memory.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT64_MAX, HasFileno
-from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, walk_by_checksums
+from ottla.storage.batches.verified_walk import Bounds, Found, Unsound, walk_by_checksums
 from ottla.storage.files.regular_file import kind_of
 
 
@@ -115,11 +115,11 @@ def survey_batches(
 
 
 def remedy(folder: Path) -> str:
-    """How a person sets damage in a partition's folder aside."""
+    """Return the command with which an operator sets damage in a partition's folder aside."""
     command = f"ottla log repair {folder.parent} --topic-partition {folder.name}"
     return f"to set the damage aside stop the broker and run: {command} --execute"
 
 
 def not_a_file_error(of: Path) -> OutOfServiceError:
-    """A folder, or a link to no file, has the name of a partition's file, which is given."""
+    """Return the error for a directory, or a broken link, with the name of a partition's file."""
     return OutOfServiceError(f"{of} is {kind_of(of)}, where a file belongs; {remedy(of.parent)}")

@@ -51,7 +51,7 @@ class Window:
 def scan(
     file: HasFileno, position: int, end: int, *, check: bool = False, block_bytes: int = SCAN_BLOCK
 ) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each batch from `position` up to `end`, with `check` its CRC and counts too.
+    """Yield position and header of each batch from `position` up to `end`; with `check` CRCs and counts are verified.
 
     Raises CorruptRecordError, which says why, at the first that is torn or damaged.
     """
@@ -65,7 +65,7 @@ def scan(
 
 
 def read_header(window: Window, position: int, end: int) -> BatchHeader:
-    """The header at `position` of a batch that is there as a whole."""
+    """Parse the header of a whole batch at `position`."""
     data = window.view(position, HEADER_BYTES)
     if len(data) < HEADER_BYTES:
         raise CorruptRecordError(f"{len(data)} bytes at position {position} are too few for a record batch")
@@ -80,7 +80,7 @@ def read_header(window: Window, position: int, end: int) -> BatchHeader:
 
 
 def find_offset(file: HasFileno, position: int, end: int, offset: int) -> int:
-    """Position of the first batch from `position` on that ends at or after `offset`; `end` where there is none.
+    """Return the position of the first batch from `position` on that ends at or after `offset`; `end` if there is none.
 
     The hot path of a fetch: it looks at headers only, and at those only as far as it must.
     """

@@ -47,7 +47,7 @@ def walk(file: HasFileno, position: int, end: int) -> Iterator[Batch | Gap]:
 
 
 def read_batch_at(window: Window, position: int, end: int) -> Batch | str:
-    """The batch that begins there, or why none does."""
+    """Return the batch at a position, or the reason why there is none."""
     try:
         header = read_header(window, position, end)
     except CorruptRecordError as error:

@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 def read_rows(path: Path) -> list[list[str]]:
-    """The rows, each split into words; ValueError where the file is not a whole checkpoint.
+    """Return the rows, each split into words; ValueError if the file is not a complete checkpoint.
 
     An empty file has none: Kafka leaves such of what it never had anything to write into.
     """
@@ -36,12 +36,12 @@ def read_rows(path: Path) -> list[list[str]]:
 
 
 def read_numbers(path: Path, count: int) -> list[list[int]]:
-    """The rows of a checkpoint that has so many whole numbers in each; ValueError where it has not."""
+    """Return the rows of a checkpoint with `count` integers in each; ValueError for other rows."""
     return [parse_numbers(path, row, count) for row in read_rows(path)]
 
 
 def parse_numbers(path: Path, words: Sequence[str], count: int) -> list[int]:
-    """The words of a row, or of its end, as numbers."""
+    """Parse the words of a row, or of its end, as numbers."""
     try:
         numbers = [int(word) for word in words]
     except ValueError:
@@ -63,7 +63,7 @@ def format_rows(rows: Iterable[Iterable[object]]) -> str:
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
-    """One offset for each partition; none where the file is missing or damaged, which costs only a longer scan."""
+    """Return the offset of each partition; none if the file is missing or damaged, which only makes a scan longer."""
     try:
         rows = [(row, parse_numbers(path, row[1:], 2)) for row in read_rows(path)]
         return {TopicPartition(row[0], number): parse_offset(path, offset) for row, (number, offset) in rows}
@@ -75,7 +75,7 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
 
 
 def parse_offset(path: Path, number: int) -> int:
-    """A number that can be an offset; ValueError where it cannot."""
+    """Return a number that can be an offset; ValueError if it cannot."""
     if not 0 <= number < MOST:
         raise ValueError(f"{path} has {number} where an offset belongs")
     return number

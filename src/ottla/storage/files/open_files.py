@@ -80,7 +80,7 @@ class OpenFiles:
             self._make_room()
 
     def open(self, holder: Holder, path: Path, *, create: bool = False, write: bool = False) -> OpenFile:
-        """The file for `holder`; others give theirs up where there are too many."""
+        """Open the file for `holder`; others are closed if there are too many."""
         try:
             file = OpenFile(path, create=create, write=write)
         except OSError as error:
@@ -97,7 +97,7 @@ class OpenFiles:
         return file
 
     def remove(self, holder: Holder) -> None:
-        """It has no file any more."""
+        """Remove a holder that has closed its file."""
         with self._lock:
             self._holders.pop(holder, None)
 
@@ -113,12 +113,12 @@ class OpenFiles:
 
 
 def reserve_of(descriptors: int) -> int:
-    """How many of so many descriptors are for neither segments nor connections."""
+    """Return how many descriptors are for neither segments nor connections."""
     return max(LEAST_RESERVE, descriptors // RESERVED_PART)
 
 
 def connections_of(descriptors: int) -> int:
-    """How many of so many descriptors connections may have at most."""
+    """Return the maximum number of connections with that many descriptors."""
     return max(descriptors - reserve_of(descriptors) - descriptors // LEAST_SHARE, 1)
 
 

@@ -39,7 +39,7 @@ class NoFileError(IsADirectoryError):
 
 
 def open_regular(path: Path | str, flags: int, mode: int = 0o644) -> int:
-    """A descriptor, as of `os.open`; NoFileError, without waiting for anybody, where it is not a file's."""
+    """Return a descriptor as `os.open` does; NoFileError, without blocking, if it is not a regular file."""
     try:
         fd = os.open(path, flags | os.O_NONBLOCK, mode)
     except OSError as error:
@@ -53,7 +53,7 @@ def open_regular(path: Path | str, flags: int, mode: int = 0o644) -> int:
 
 
 def read_whole(path: Path) -> bytes:
-    """All bytes of a file, as `Path.read_bytes`, at a third of its cost; NoFileError where it is none."""
+    """Return all bytes of a file, as `Path.read_bytes` at a third of its cost; NoFileError if it is not a regular file."""
     fd = open_regular(path, os.O_RDONLY)
     try:
         most = os.fstat(fd).st_size + 1

@@ -43,11 +43,11 @@ class IndexFile:
         self._told = False
 
     def create(self) -> None:
-        """Have an empty file there, whatever was: Kafka's tools look for it as soon as there is a log."""
+        """Create an empty file, or truncate it: Kafka's tools expect it as soon as there is a log."""
         os.close(open_regular(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
 
     def load(self) -> array[int] | None:
-        """Every word of the file, None where it is missing or not a whole number of entries."""
+        """Return every word of the file; None if it is missing or not a whole number of entries."""
         try:
             data = read_whole(self.path)
         except OSError:

@@ -49,7 +49,7 @@ class OffsetIndex:
         self._positions.append(position)
 
     def before(self, offset: int) -> tuple[int, int] | None:
-        """The last entry that is not above an offset: the batch at its position holds or precedes that."""
+        """Return the last entry that is not above an offset: the batch at its position contains or precedes the offset."""
         return self._entry(bisect_right(self._offsets, offset - self._base) - 1)
 
     def up_to(self, limit: int) -> tuple[int, int] | None:
@@ -66,7 +66,7 @@ class OffsetIndex:
         return self._base + self._offsets[number], self._positions[number]
 
     def last(self) -> tuple[int, int]:
-        """Offset and position of the last entry; the segment's start where there is none."""
+        """Return offset and position of the last entry; the segment's start if there is none."""
         return self._entry(len(self._offsets) - 1) or (self._base, 0)
 
     def truncate(self, offset: int) -> None:

@@ -55,11 +55,11 @@ class TimeIndex:
         return True
 
     def before(self, timestamp: int) -> int:
-        """Number of the last entry that is not above a timestamp: no record before its offset is later; -1 where there is none."""
+        """Return the number of the last entry that is not above a timestamp: no record before its offset is later; -1 if there is none."""
         return bisect_right(self._timestamps, timestamp) - 1
 
     def entry(self, number: int) -> tuple[int, int]:
-        """Its timestamp, and the offset of the batch that first reached it."""
+        """Return the timestamp of an entry, and the last offset of the batch that first reached it."""
         return self._timestamps[number], self._base + self._offsets[number]
 
     def last(self) -> tuple[int, int]:
@@ -104,6 +104,6 @@ def join_halves(high: array[int], low: array[int]) -> array[int]:
 
 
 def split_halves(numbers: array[int]) -> tuple[array[int], array[int]]:
-    """The high and the low 32 bits of 64-bit numbers."""
+    """Return the high and the low 32 bits of 64-bit numbers."""
     words = array("i", numbers.tobytes())
     return (words[1::2], words[0::2]) if sys.byteorder == "little" else (words[0::2], words[1::2])

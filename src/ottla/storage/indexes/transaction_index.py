@@ -70,7 +70,7 @@ class TransactionIndex:
         """True if the name belongs to another file, as in `IndexFile`."""
 
     def __iter__(self) -> Iterator[AbortedTransaction]:
-        """All of them; CorruptRecordError where the file is damaged."""
+        """Iterate over all transactions; CorruptRecordError if the file is damaged."""
         return (AbortedTransaction(*row[1:]) for row in ROW.iter_unpack(bytes(self.rows)))
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class TransactionIndex:
 
     @property
     def rows(self) -> bytearray:
-        """The bytes of the file and those it still lacks."""
+        """The bytes of the file and those that are not written yet."""
         if self._rows is None:
             self._rows = self._load()
             self._saved = len(self._rows)
@@ -164,7 +164,7 @@ class TransactionIndex:
 
     @property
     def end(self) -> int:
-        """The offset of the last marker; -1 where there is none."""
+        """The offset of the last marker; -1 if there is none."""
         return self._last(len(self) - 1) if self.rows else -1
 
     def truncate(self, offset: int) -> None:
@@ -206,7 +206,7 @@ class TransactionIndex:
         self._saved, self._unsynced = end, True
 
     def _rewrite_file(self, end: int) -> None:
-        """A crash leaves the old file or the new."""
+        """Replace the file; a crash leaves the old or the new one."""
         assert self._rows is not None
         if end:
             draft = self.path.with_name(self.path.name + DRAFT)
@@ -265,12 +265,12 @@ def check_rows(rows: bytearray, path: Path, base_offset: int) -> None:
 
 
 def read_aborting(directory: Path) -> set[int]:
-    """The base offsets that are noted; none where there is no file, as of a log that another broker began, all where it is damaged."""
+    """Return the listed base offsets; none without a file, as for a log of another broker; all if the file is damaged."""
     return read_noted(directory)[0]
 
 
 def read_noted(directory: Path) -> tuple[set[int], bool]:
-    """The same, and whether the file can be read."""
+    """Return the listed base offsets, and True if the file can be read."""
     try:
         return {base_offset for (base_offset,) in read_numbers(directory / FILE_NAME, 1)}, True
     except FileNotFoundError:

@@ -23,9 +23,9 @@ from ottla.storage.inspection.state_files import add_remedy, find_reader, state_
 from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
 from ottla.storage.recovery.lost_offsets import read_lost
-from ottla.storage.segments.beginning import find_lost_start
 from ottla.storage.segments.gaps import find_holes, missing_offsets
 from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, find_misplaced_files, read_topic_id
+from ottla.storage.segments.log_start import find_lost_start
 from ottla.storage.state_log.snapshot import parse_state
 
 Progress = Callable[[int], None]

@@ -54,7 +54,7 @@ from ottla.storage.batches.damage import (
     remedy,
     survey_batches,
 )
-from ottla.storage.batches.sound_walk import Bounds
+from ottla.storage.batches.verified_walk import Bounds
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.indexes.index_set import IndexSavepoint
@@ -83,9 +83,9 @@ from ottla.storage.recovery.producer_recovery import (
     recover_producers,
 )
 from ottla.storage.recovery.transaction_check import find_aborted_transactions, verify_transaction_index
-from ottla.storage.segments.beginning import find_lost_start, note_deletion
 from ottla.storage.segments.gaps import find_lost_offsets
 from ottla.storage.segments.log_folder import find_segments, remove_folder
+from ottla.storage.segments.log_start import find_lost_start, note_deletion
 from ottla.storage.segments.retention import count_deletable
 from ottla.storage.segments.segment import Segment
 from ottla.storage.segments.segment_list import READER_LOCK, SegmentList

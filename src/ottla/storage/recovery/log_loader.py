@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from ottla.model import INT64_MAX
 from ottla.storage.batches.batch_run import BatchRun
-from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, walk_by_checksums, walk_by_headers
+from ottla.storage.batches.verified_walk import Bounds, Found, Unsound, walk_by_checksums, walk_by_headers
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.recovery.producer_recovery import ProducerRecovery
 from ottla.storage.segments.segment import Segment

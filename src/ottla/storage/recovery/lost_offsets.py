@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ottla.storage.batches.sound_walk import Found, Unsound
+from ottla.storage.batches.verified_walk import Found, Unsound
 from ottla.storage.files.checkpoint import read_numbers, write_rows
 from ottla.storage.segments.segment import Segment
 

@@ -17,7 +17,7 @@ from ottla.records.batch import BatchHeader, verify
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.batches.batch_run import BatchRun
-from ottla.storage.batches.sound_walk import Found, Unsound
+from ottla.storage.batches.verified_walk import Found, Unsound
 from ottla.storage.producers.producer_entry import NONE
 from ottla.storage.producers.producer_snapshot import read_snapshot, snapshot_offsets, snapshot_path, write_snapshot
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState

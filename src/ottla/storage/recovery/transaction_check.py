@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ottla.errors import CorruptRecordError
 from ottla.model import INT64_MAX
 from ottla.records.control import ControlType
-from ottla.storage.batches.sound_walk import Found, Unsound
+from ottla.storage.batches.verified_walk import Found, Unsound
 from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError
 from ottla.storage.batches.scan import HEAD, scan
-from ottla.storage.batches.sound_walk import Unsound
+from ottla.storage.batches.verified_walk import Unsound
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.files.regular_file import open_regular
 from ottla.storage.segments.log_folder import LOG_NAME
@@ -93,7 +93,7 @@ def is_repaired(name: str, names: list[str]) -> bool:
 
 
 def end_offset_of(path: Path) -> int | None:
-    """The offset behind the last batch of a segment that is whole; None where that is not to be found out."""
+    """Return the offset after the last batch of an intact segment; None if it cannot be found."""
     part = find_readable_end(path)
     return part[1] if part is not None and part[0] == path.stat().st_size else None
 
@@ -114,7 +114,7 @@ def find_readable_end(path: Path) -> tuple[int, int] | None:
 
 
 def find_verified_entry(file: OpenFile, path: Path, size: int) -> tuple[int, int]:
-    """A position where a batch begins, and the offset that is due there: by the last index entry, if a batch says the same."""
+    """Return the position of a batch and its base offset, by the last index entry that agrees with a batch."""
     base_offset = int(path.name[:20])
     try:
         with open(path.with_suffix(".index"), "rb", opener=open_regular) as index:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ottla.model import INT64_MAX
 from ottla.storage.batches.damage import Damage, make_damage
-from ottla.storage.batches.sound_walk import Unsound
+from ottla.storage.batches.verified_walk import Unsound
 
 FIRST_OFFSET = attrgetter("first_offset")
 NEXT_OFFSET = attrgetter("next_offset")

@@ -73,7 +73,7 @@ def has_segments(directory: Path) -> bool:
 
 
 def state_files_in(folder: Path) -> list[Path]:
-    """The segments in a folder, none where there is no such folder."""
+    """Return the segments in a folder; none if there is no such folder."""
     return [path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name)] if folder.is_dir() else []
 
 
@@ -96,7 +96,7 @@ def stored_bytes(directory: Path) -> int:
 
 
 def size_from(directory: Path, offset: int) -> int:
-    """The size of the segment that holds an offset and of those behind it, 0 where there is none."""
+    """Return the size of the segment with an offset and of those after it; 0 if there is none."""
     names = sorted(name for name in os.listdir(directory) if LOG_NAME.fullmatch(name))
     first = max(bisect_right(names, f"{offset:020d}.log") - 1, 0)
     return sum(os.stat(f"{directory}/{name}").st_size for name in names[first:])
@@ -109,7 +109,7 @@ def partition_of(name: str) -> TopicPartition | None:
 
 
 def read_topic_id(directory: Path) -> uuid.UUID | None:
-    """The topic's id as `partition.metadata` keeps it; ValueError where the file is damaged."""
+    """Read the topic's id from `partition.metadata`; ValueError if the file is damaged."""
     path = directory / METADATA_FILE
     try:
         text = read_whole(path).decode("utf-8", "replace").strip("\0\n")
@@ -153,7 +153,7 @@ def set_aside(folder: Path) -> Path:
 
 
 def rename_deleted(folder: Path, unique: uuid.UUID | None = None) -> Path:
-    """The folder's new name, by which a start knows that it is to go: a crash never leaves half a partition."""
+    """Rename a folder so that the next start deletes it, and return its new path: a crash never leaves half a partition."""
     suffix = f".{(unique or uuid.uuid4()).hex}-delete"
     topic, _, number = folder.name.rpartition("-")
     topic = topic[: NAME_BYTES - len(suffix) - len(number) - 1]

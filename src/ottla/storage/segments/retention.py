@@ -28,7 +28,7 @@ def count_deletable(
     now_ms: int,
     high_watermark: int = INT64_MAX,
 ) -> int:
-    """How many segments from the front may be deleted. Looks no further than it must; what is not committed stays."""
+    """Return how many segments from the front may be deleted. Records above the high watermark stay."""
     excess = total_bytes - config.retention_bytes
     count = 0
     for segment in segments:

@@ -36,7 +36,7 @@ from ottla.records.batch import MAGIC, BatchHeader
 from ottla.storage.batches.batch_run import BatchRun
 from ottla.storage.batches.damage import DamagedLogError, make_damage
 from ottla.storage.batches.scan import HEAD, SCAN_BLOCK, Window, find_end, find_offset, read_header, scan
-from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, is_whole, walk_by_checksums, walk_by_headers
+from ottla.storage.batches.verified_walk import Bounds, Found, Unsound, is_whole, walk_by_checksums, walk_by_headers
 from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.files.open_files import OPEN_FILES
 from ottla.storage.files.storage_error import storage_error

@@ -82,7 +82,7 @@ class SegmentList:
         return not segment.ranges.missing and all(each is not segment for each in self.unnoted)
 
     def leave_unnoted(self, number: int) -> None:
-        """Have no flush note what follows a segment that a crash has torn: later starts are to see it, too."""
+        """Let no flush note the successor of a segment that a crash has torn: later starts must see it, too."""
         torn = self.segments[number]
         self.unnoted = deque(each for each in self.unnoted if each is not torn)
 
@@ -132,11 +132,11 @@ class SegmentList:
         return number + 1 == len(self.segments) and self.segments[-1].indexes.has_no_aborted_transactions
 
     def offset_above(self, number: int, piece: FileSlice) -> int | None:
-        """An offset that no batch of a piece of segment `number` reaches; None where the index knows none."""
+        """Return an offset above all batches of a piece of segment `number`; None if the index has none."""
         return self.segments[number].offset_above(piece.position + piece.size)
 
     def offset_for_timestamp(self, timestamp: int, start_offset: int) -> OffsetAndTimestamp | None:
-        """The first record, by offset from `start_offset` on, that is not earlier than `timestamp` (ms)."""
+        """Return the first record, by offset from `start_offset` on, with a timestamp of at least `timestamp` (ms)."""
         try:
             for segment in self.segments[self.number_of(start_offset) :]:
                 if segment.largest_timestamp() >= timestamp:
@@ -148,7 +148,7 @@ class SegmentList:
         return None
 
     def max_timestamp(self) -> OffsetAndTimestamp | None:
-        """The first record with the largest timestamp of all; None where there is no record."""
+        """Return the first record with the largest timestamp of all; None if there is no record."""
         try:
             segment = max(self.segments, key=Segment.largest_timestamp)
             return segment.find_largest_timestamp() if segment.size else None

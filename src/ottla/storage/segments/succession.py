@@ -121,7 +121,7 @@ def note_rows(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None =
 
 
 def append_rows(directory: Path, rows: Iterable[Row], keep: Iterable[int] | None = None) -> None:
-    """The same; OSError where the disk does not take them."""
+    """Add rows; OSError if the disk rejects them."""
     path = directory / FILE_NAME
     data = "".join(map(format_row, rows)).encode()
     if not data:
@@ -164,7 +164,7 @@ def format_row(row: Row) -> str:
 
 
 def read_rows(directory: Path) -> dict[int, Row]:
-    """The last row of each segment by its base offset; none where the file is missing or no file."""
+    """Return the last row of each segment by its base offset; none if the file is missing or unreadable."""
     try:
         lines = read_whole(directory / FILE_NAME).split(b"\n")
     except FileNotFoundError:

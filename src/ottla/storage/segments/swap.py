@@ -93,7 +93,7 @@ def clear_place(directory: Path, base: int, names: Iterable[str]) -> None:
 
 
 def find_next_offset(path: Path, base: int) -> int:
-    """The offset after the last batch of a file, as far as its batches are whole."""
+    """Return the offset after the last whole batch of a file."""
     end = base
     try:
         for _, header in scan(OpenFile(path), 0, path.stat().st_size):
@@ -104,6 +104,6 @@ def find_next_offset(path: Path, base: int) -> int:
 
 
 def parse_base_offset(name: str) -> int:
-    """The offset that a segment's file is named by; -1 for other files."""
+    """Return the base offset in the name of a segment's file; -1 for other files."""
     digits = name[:BASE_DIGITS]
     return int(digits) if len(digits) == BASE_DIGITS and digits.isdigit() else -1

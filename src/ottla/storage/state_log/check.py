@@ -16,7 +16,7 @@ from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, MAGIC, parse_
 from ottla.records.crc32c import crc32c
 from ottla.storage.batches.damage import Damage, survey_batches
 from ottla.storage.batches.scan import scan
-from ottla.storage.batches.sound_walk import Bounds, Found
+from ottla.storage.batches.verified_walk import Bounds, Found
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.segments.log_folder import LOG_NAME
 from ottla.storage.state_log.quorum_state import FILE_NAME as PROMISES

@@ -41,7 +41,7 @@ def note_deletion(directory: Path, offset: int) -> None:
 
 
 def read_deleted_before(directory: Path) -> int:
-    """The offset up to which segments may have been deleted, as far as that was noted."""
+    """Return the highest offset up to which segments may have been deleted."""
     return max(
         (int(match[1]) for name in os.listdir(directory) if (match := DELETED_BEFORE.fullmatch(name))), default=0
     )

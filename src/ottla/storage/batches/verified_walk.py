@@ -136,7 +136,7 @@ def walk_by_headers(
 def walk_by_checksums(
     file: HasFileno, position: int, end: int, expected: int, bounds: Bounds, run: BatchRun | None = None
 ) -> Iterator[Found | Unsound | BatchRun]:
-    """The same, with a look at the CRC of each batch; with `run`, batches in a row that need no second look come as that."""
+    """Walk as `walk_by_headers` does and check each CRC; with `run`, batches in a row that need no further check are yielded as a run."""
     window = Window(file, end, SCAN_BLOCK)
     while position < end:
         if run is not None and run.walk(window.block(position), position, expected, bounds.below):
@@ -180,7 +180,7 @@ def read_continuing_header(
 def read_header_after_gap(
     window: Window, held: Found | None, position: int, end: int, expected: int, bounds: Bounds
 ) -> BatchHeader | None:
-    """The header at a position if it comes later, as behind records that were compacted away, and the next agrees."""
+    """Return the header at a position after a gap, as compaction leaves it, if the next header agrees."""
     try:
         header = read_header(window, position, end)
         following = position + header.size_bytes
@@ -268,20 +268,20 @@ class Coming:
         self._after_gap = False
 
     def pop(self) -> Found | Gap | None:
-        """The next, None at the end."""
+        """Return the next result; None at the end."""
         found = self._ahead.popleft() if self._ahead else next(self._found, None)
         self.behind_gap, self._after_gap = self._after_gap, isinstance(found, Gap)
         self.broken = self.broken or self._after_gap
         return found
 
     def peek(self, further: int = 0) -> Found | Gap | None:
-        """The same, or one so many further; all stay."""
+        """Return the next result, or one `further` after it, without removing it."""
         self._ahead.extend(islice(self._found, max(further + 1 - len(self._ahead), 0)))
         return self._ahead[further] if further < len(self._ahead) else None
 
 
 def count_offsets(file: HasFileno, position: int, end: int) -> int:
-    """How many offsets the damaged end of a log takes, as far as its headers tell; at least one."""
+    """Return the number of offsets in the damaged end of a log by its headers; at least one."""
     window, count = Window(file, end, BLOCK_BYTES), 0
     while position + HEADER_BYTES <= end:
         header = parse_header(window.view(position, HEADER_BYTES))
