@@ -20,11 +20,11 @@ from ottla.config import Option, Password, options_of
 PLACE = Path(__file__).parent.parent / "src/ottla/client/config/typed_settings.py"
 HEAD = '''"""The settings of the clients as keywords, for type checkers and editors: `Consumer(**settings: Unpack[ConsumerSettings])`.
 
-Written by `make settings` from the tables of options, `config.py`; what they mean, and what else is taken for them, such
-as text for a number, stands there.
+Written by `make settings` from the config classes (`common_config.py`, and `config.py` of each client), which document the
+settings and accept other forms as well, such as text for a number.
 """
 
-# Not put off: types that are read from text cost a program that imports this more time than these do.
+# Annotations are not postponed: a type checker at run time reads these faster than text.
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypedDict
 '''
@@ -41,11 +41,13 @@ def written() -> str:
     plain = [option for option in of_consumer if option.field not in DESERIALIZERS]
     made = [option for option in of_consumer if option.field in DESERIALIZERS]
     parts = (
-        typed_dict("CommonSettings", "TypedDict", "What all clients have.", options_of(CommonConfig)),
-        typed_dict("ProducerSettings", "CommonSettings", "Of a producer.", own(ProducerConfig, common)),
-        typed_dict("PlainConsumerSettings", "CommonSettings", "Of a consumer, but for its deserializers.", plain),
-        typed_dict("ConsumerSettings", "PlainConsumerSettings", "Of a consumer.", made),
-        typed_dict("AdminSettings", "CommonSettings", "Of an admin.", own(AdminConfig, common)),
+        typed_dict("CommonSettings", "TypedDict", "Settings of all clients.", options_of(CommonConfig)),
+        typed_dict("ProducerSettings", "CommonSettings", "Settings of a producer.", own(ProducerConfig, common)),
+        typed_dict(
+            "PlainConsumerSettings", "CommonSettings", "Settings of a consumer except its deserializers.", plain
+        ),
+        typed_dict("ConsumerSettings", "PlainConsumerSettings", "Settings of a consumer.", made),
+        typed_dict("AdminSettings", "CommonSettings", "Settings of an admin.", own(AdminConfig, common)),
     )
     return "\n\n".join((HEAD, *parts))
 

@@ -439,7 +439,7 @@ def test_brokers_that_are_lost_and_found_and_lost_again_are_told_of_once_in_a_wh
         del story.answers[MetadataRequest]
         while story.metadata.cluster.nodes.keys() != {NODE.node_id}:
             story.poll(timeout=0.02)
-    told = [line for line in caplog.messages if "beginning again" in line]
+    told = [line for line in caplog.messages if "returning to bootstrap.servers" in line]
     assert (begun, len(told)) == (3, 1)
 
 

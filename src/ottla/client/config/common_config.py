@@ -58,8 +58,8 @@ class CommonConfig(SecurityConfig):
     """How old knowledge of brokers, topics and leaders may get before it is refreshed without a cause."""
 
     metadata_recovery_strategy: Literal["rebootstrap", "none"] = "rebootstrap"
-    """What to do when no broker that was learnt can be reached any more: begin again at `bootstrap.servers`, or go on
-    trying those (`none`)."""
+    """The reaction if no known broker can be reached: return to `bootstrap.servers` (`rebootstrap`), or continue with the
+    known brokers (`none`)."""
 
     metadata_recovery_rebootstrap_trigger_ms: Millis = 300_000
     """How long questions for metadata may stay without an answer before the client begins again at `bootstrap.servers`
@@ -77,7 +77,7 @@ class CommonConfig(SecurityConfig):
     client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"] = "use_all_dns_ips"
     """All addresses of a host name are tried, one after the other. With `resolve_canonical_bootstrap_servers_only` each
     address of `bootstrap.servers` is first looked up for its canonical name, while the client is made, and that name is
-    used: one alias may stand for many brokers."""
+    used: one alias may refer to many brokers."""
 
     send_buffer_bytes: Annotated[int, Between(-1)] = -1
     """The socket's send buffer (SO_SNDBUF). -1: the operating system sizes it, as it suits the connection."""
@@ -86,7 +86,7 @@ class CommonConfig(SecurityConfig):
     """The socket's receive buffer (SO_RCVBUF). -1: the operating system sizes it, as it suits the connection."""
 
     enable_metrics_push: bool = True
-    """Whether to push those of `metrics()` to a broker that asks for them (KIP-714). One that takes none is not asked for anything."""
+    """Push the values of `metrics()` to a broker that subscribes to them (KIP-714). Brokers without that feature get no such requests."""
 
     auto_include_jmx_reporter: bool = True
     """Taken because Kafka's clients have it, and does nothing: there is no JMX."""

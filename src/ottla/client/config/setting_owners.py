@@ -1,4 +1,4 @@
-"""Which client has which setting: consumer, producer and admin share most of them, and each has some of its own.
+"""The clients that have a setting: consumer, producer and admin share most, and each has some of its own.
 
 Used for the error for an unknown setting, and by pipelines, whose settings are for all three clients.
 """

@@ -1,6 +1,6 @@
-"""What other clients' settings are called here: librdkafka's, kafka-python's and aiokafka's.
+"""Ottla's names for the settings of other libraries: librdkafka, kafka-python and aiokafka.
 
-Names only, dotted; whether a setting belongs to a producer or a consumer its own table knows.
+Dotted names only, of all kinds of clients.
 """
 
 from __future__ import annotations
@@ -179,24 +179,24 @@ NEEDLESS: Mapping[str, str] = {
     "metrics.enabled": "metrics() is always there; leave it out",
     "metric.group.prefix": "groups are called as Java's clients call them; leave it out",
 }
-"""What is done otherwise here, or needs no setting."""
+"""Settings that Ottla replaces with something else, or does not need."""
 
 
 def understood(settings: Mapping[Any, Any]) -> dict[str, Any]:
     """Settings under our names, as the user spells them; ConfigError where one is there under both."""
     ours: dict[str, Any] = {}
     for name, value in settings.items():
-        told = str(name)
-        better = UNDERSTOOD.get(told.replace("_", "."), told)
-        better = better if "." in told else better.replace(".", "_")
+        given = str(name)
+        better = UNDERSTOOD.get(given.replace("_", "."), given)
+        better = better if "." in given else better.replace(".", "_")
         if better in ours:
-            raise ConfigError(f"{told} and {better} are the same setting; give one of them")
+            raise ConfigError(f"{given} and {better} are the same setting; give one of them")
         ours[better] = value
     return ours
 
 
 def advice(name: str, known: Collection[str]) -> str | None:
-    """What to say of a setting that is not ours; None where nothing is known of it. `known` are our names, dotted."""
+    """Return the remedy for a setting of another library; None if it is unknown. `known` are Ottla's dotted names."""
     dotted = name.replace("_", ".")
     if (ours := RENAMED.get(dotted)) in known:
         assert ours is not None

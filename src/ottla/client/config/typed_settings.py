@@ -1,16 +1,16 @@
 """The settings of the clients as keywords, for type checkers and editors: `Consumer(**settings: Unpack[ConsumerSettings])`.
 
-Written by `make settings` from the tables of options, `config.py`; what they mean, and what else is taken for them, such
-as text for a number, stands there.
+Written by `make settings` from the config classes (`common_config.py`, and `config.py` of each client), which document the
+settings and accept other forms as well, such as text for a number.
 """
 
-# Not put off: types that are read from text cost a program that imports this more time than these do.
+# Annotations are not postponed: a type checker at run time reads these faster than text.
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypedDict
 
 
 class CommonSettings(TypedDict, total=False):
-    """What all clients have."""
+    """Settings of all clients."""
 
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
     ssl_truststore_location: str | None
@@ -85,7 +85,7 @@ class CommonSettings(TypedDict, total=False):
 
 
 class ProducerSettings(CommonSettings, total=False):
-    """Of a producer."""
+    """Settings of a producer."""
 
     acks: Literal["all", "0", "1", 0, 1, "-1", -1]
     batch_size: int
@@ -115,7 +115,7 @@ class ProducerSettings(CommonSettings, total=False):
 
 
 class PlainConsumerSettings(CommonSettings, total=False):
-    """Of a consumer, but for its deserializers."""
+    """Settings of a consumer except its deserializers."""
 
     group_id: str | None
     group_protocol: Literal["classic", "consumer"]
@@ -146,13 +146,13 @@ class PlainConsumerSettings(CommonSettings, total=False):
 
 
 class ConsumerSettings(PlainConsumerSettings, total=False):
-    """Of a consumer."""
+    """Settings of a consumer."""
 
     key_deserializer: Callable[[bytes], Any] | None
     value_deserializer: Callable[[bytes], Any] | None
 
 
 class AdminSettings(CommonSettings, total=False):
-    """Of an admin."""
+    """Settings of an admin."""
 
     default_api_timeout_ms: int

@@ -39,11 +39,11 @@ class ConsumerInterceptors:
         return records
 
     def on_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        self._all.tell("on_commit", dict(offsets))
+        self._all.call_all("on_commit", dict(offsets))
 
     def on_event(self, event: Any) -> None:
         """Something rare has happened, such as a rebalance; on the thread on which it did."""
-        self._all.tell("on_event", event)
+        self._all.call_all("on_event", event)
 
     def close(self) -> None:
-        self._all.tell("close")
+        self._all.call_all("close")

@@ -1,6 +1,6 @@
-"""What callers of the clients hand over, checked where it comes in.
+"""Checks of arguments, in the public methods.
 
-A name or number that cannot be sent must fail the call it came with, not the requests of everybody else.
+A name or number that cannot be sent must fail its own call, not a request that it shares with other calls.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ottla.errors import ErrorCode, InvalidTopicError
 from ottla.model import OffsetAndMetadata, TopicPartition
 
 LONGEST_TEXT_BYTES = 2**15 - 1
-"""What the protocol has room for; which shorter names are legal the broker knows."""
+"""The longest name that fits in the protocol; the broker checks the rest."""
 LAST_OFFSET = 2**63 - 1
 PATTERN_SIGNS = frozenset("^$*+?()[]{}|\\")
 """No topic's name has any of these, and a regular expression has."""
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestamp_type", "headers")
-"""What a table of records can have."""
+"""The columns that a table of records may have."""
 LAST_PARTITION = 2**31 - 1
 LONGEST_TIMEOUT = 9e9
 """Seconds, some 285 years: the most that Python's locks can be asked to wait."""
@@ -37,7 +37,7 @@ def checked_topic(topic: Any) -> str:
 
 
 def fault_of_name(text: str) -> str | None:
-    """Why a text cannot be sent as a name."""
+    """Return the reason why a text cannot be sent as a name."""
     if not text:
         return "must not be empty"
     try:
@@ -48,7 +48,7 @@ def fault_of_name(text: str) -> str | None:
 
 
 def cut(text: str) -> str:
-    """As it would be written, without the rest of what is long."""
+    """Return the repr, shortened if it is long."""
     return repr(text) if len(text) <= QUOTED else f"{text[:QUOTED]!r}…"
 
 
@@ -68,7 +68,7 @@ def checked_texts(what: str, texts: Any, example: str) -> list[str]:
 
 
 def checked_list(what: str, items: Any, example: str) -> list[Any]:
-    """What can be gone through, and is no text, which could be by mistake only; `example` is how to write it."""
+    """Check for an iterable that is not a text; `example` is shown in the error."""
     if isinstance(items, str | bytes):
         raise TypeError(f"{what} = {items!r} is one name: hand over a list, such as [{items!r}]")
     if not isinstance(items, Iterable):
@@ -91,7 +91,7 @@ def checked_flag(what: str, flag: Any) -> bool:
 
 
 def checked_function(what: str, function: Any, takes: str) -> Any:
-    """What can be called later, when nobody is there any more to hear that it cannot; None is none."""
+    """Check for a callable or None, before the later call whose error would be lost."""
     if function is not None and not callable(function):
         raise TypeError(f"{what} = {function!r}: must be a function of {takes}")
     return function

@@ -1,4 +1,4 @@
-"""Objects that users hang into the way of records (KIP-42): called one after the other, and of no harm when they fail."""
+"""Calls users' interceptors (KIP-42) one after the other; an error in one is logged and has no other effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Interceptors:
-    """Several of them, in their order; `methods` names what they may have, with arguments as a person writes it."""
+    """Interceptors in their order; `methods` are the names they may have, with arguments, for error messages."""
 
     def __init__(self, interceptors: Iterable[Any], methods: tuple[str, ...], spared: str) -> None:
         self._interceptors = tuple(interceptors)
@@ -28,13 +28,13 @@ class Interceptors:
     def __iter__(self) -> Iterator[Any]:
         return iter(self._interceptors)
 
-    def tell(self, name: str, *arguments: Any) -> None:
-        """Call a method of all who have it."""
+    def call_all(self, name: str, *arguments: Any) -> None:
+        """Call a method of each interceptor that has it."""
         for one in self._interceptors:
             self.call(one, name, *arguments)
 
     def call(self, interceptor: Any, name: str, *arguments: Any) -> Any:
-        """What the method returns; None where there is none, or it fails, which is logged."""
+        """Return the result of the method; None if it does not exist or fails (which is logged)."""
         method = getattr(interceptor, name, None)
         if method is None:
             return None
@@ -48,7 +48,7 @@ class Interceptors:
 
 
 def check(interceptor: Any, methods: tuple[str, ...]) -> None:
-    """Raise ConfigError for what is no interceptor."""
+    """Raise ConfigError for an object that is not an interceptor."""
     found = [getattr(interceptor, method.partition("(")[0], None) for method in methods]
     if isinstance(interceptor, str):
         raise ConfigError(f"interceptor.classes: {interceptor!r} is a name, and none is imported; hand over the object")

@@ -1,7 +1,4 @@
-"""What is known of the cluster at one moment.
-
-A snapshot: never changed, replaced as a whole by `Metadata`.
-"""
+"""An immutable view of the cluster, replaced as a whole by `Metadata`, after Kafka's `Cluster`."""
 
 from __future__ import annotations
 
@@ -16,9 +13,9 @@ from ottla.errors import ErrorCode
 from ottla.model import Node, PartitionInfo, TopicPartition
 
 NO_ID = UUID(int=0)
-"""The id of a topic whose broker has no topic ids."""
+"""The id of a topic of a broker without topic ids."""
 REFUSED_TOPIC = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
-"""Answers about a topic that waiting does not change."""
+"""Errors of a topic that a wait does not change."""
 
 
 class TopicInfo(NamedTuple):
@@ -31,7 +28,7 @@ class TopicInfo(NamedTuple):
 
     @property
     def partition_range(self) -> str:
-        """The numbers of its partitions, for a sentence: `0` or `0 to 2`."""
+        """The partition numbers as text: `0` or `0 to 2`."""
         last = len(self.partitions) - 1
         return f"0 to {last}" if last > 0 else "0" if last == 0 else "none"
 
@@ -42,31 +39,31 @@ class Cluster(Struct, frozen=True):
     nodes: Mapping[int, Node] = field(default_factory=dict)
     topics: Mapping[str, TopicInfo] = field(default_factory=dict)
     errors: Mapping[str, int] = field(default_factory=dict)
-    """Error codes of topics that were asked for and have no answer."""
+    """Error codes of requested topics that could not be described."""
     cluster_id: str | None = None
     controller_id: int = -1
     names: Mapping[UUID, str] = field(default_factory=dict)
     """Topic names by id."""
 
     def partition(self, tp: TopicPartition) -> PartitionInfo | None:
-        """What is known of one partition."""
+        """Return the known state of one partition."""
         topic = self.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < len(topic.partitions):
             return None
         return topic.partitions[tp.partition]
 
     def leader(self, tp: TopicPartition) -> Node | None:
-        """The broker that leads `tp`; None when nobody does, or nobody we know."""
+        """Return the leader of `tp`; None if there is none or it is unknown."""
         info = self.partition(tp)
         return None if info is None else self.nodes.get(info.leader)
 
     def leader_epoch(self, tp: TopicPartition) -> int:
-        """The epoch of the leader we know, -1 when we know none."""
+        """Return the epoch of the known leader, or -1."""
         info = self.partition(tp)
         return -1 if info is None else info.leader_epoch
 
     def with_leaders(self, leaders: Mapping[TopicPartition, tuple[int, int]], nodes: Mapping[int, Node]) -> Cluster:
-        """The same with other leaders (node, epoch) of known partitions."""
+        """Return a copy with other leaders (node, epoch) of known partitions."""
         topics = dict(self.topics)
         for tp, (node, epoch) in leaders.items():
             partitions = list(topics[tp.topic].partitions)
@@ -75,6 +72,6 @@ class Cluster(Struct, frozen=True):
         return replace(self, topics=topics, nodes=nodes)
 
     def topic_id(self, topic: str) -> UUID:
-        """The topic's id, zero when the broker has none."""
+        """Return the topic's id; zero if the broker has no topic ids."""
         info = self.topics.get(topic)
         return NO_ID if info is None else info.topic_id

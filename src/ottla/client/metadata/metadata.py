@@ -1,7 +1,7 @@
-"""The client's knowledge of the cluster, and when to renew it.
+"""The client's view of the cluster, and when to refresh it, after Kafka's `Metadata`.
 
-Decides by the time it is handed; `NetworkClient` does the asking. Any thread may read, want a topic or wait for news;
-one lock guards the fields, never across I/O.
+Time is an argument; `NetworkClient` sends the requests. Any thread may read, add a topic or wait for an update;
+one lock guards the fields and is never held during I/O.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PATIENT_ANSWERS = 4
 
 
 class Metadata:
-    """The cluster as last heard of, and the topics that are wanted."""
+    """The last known cluster, and the topics to keep up to date."""
 
     def __init__(
         self,
@@ -40,9 +40,9 @@ class Metadata:
         self.cluster = Cluster(nodes={node.node_id: node for node in bootstrap})
         self.bootstrap = tuple(bootstrap)
         self.version = 0
-        """How many answers have arrived."""
+        """The number of received responses."""
         self.fatal: Exception | None = None
-        """What makes further asking useless; raised by whoever waits."""
+        """An error that a retry will not change; raised in waiting calls."""
         self._max_age = max_age_ms / 1000
         self._backoff = backoff
         self._topic_idle = topic_idle_ms / 1000
@@ -55,33 +55,33 @@ class Metadata:
         self._outdated = False
         """True if an update was requested after the request in flight was sent: its response may be too old."""
         self._attempts = 0
-        """Requests in a row that were not answered, or whose answer lacked a wanted topic or a leader."""
+        """Consecutive requests without a response, or whose response lacked a wanted topic or a leader."""
         self._repetitions = 0
-        """Answers in a row that said what was known before: asking more often does not help (KIP-580, KAFKA-14837)."""
+        """Consecutive responses without news: more frequent requests do not help (KIP-580, KAFKA-14837)."""
         self._is_new_wanted = True
-        """True if a topic is wanted that no request has asked for: the pause after the last request does not apply."""
+        """True if a wanted topic has not been requested yet: the pause after the last request does not apply."""
         self._last_answer = -FOREVER
         self._last_attempt = -FOREVER
         self._next_attempt = -FOREVER
-        """When the next request may be sent at the earliest."""
+        """The earliest time of the next request."""
         self._unanswered_since: float | None = None
 
     def want(self, topic: str, now: float) -> None:
-        """Keep the topic known from now on; an update is due when it is not known yet."""
+        """Keep the topic up to date from now on; an update is due if it is not known yet."""
         with self._lock:
             self._is_new_wanted |= topic not in self._wanted
             self._wanted[topic] = now
             self._needed = self._needed or topic not in self.cluster.topics
 
     def want_all(self) -> None:
-        """Keep all topics known that there are, and notice new ones."""
+        """Keep all existing topics up to date, and discover new ones."""
         with self._lock:
             self._needed = self._needed or not self._wants_all
             self._is_new_wanted |= not self._wants_all
             self._wants_all = True
 
     def adopt(self, cluster: Cluster, now: float) -> None:
-        """Begin with what another client of the same cluster knows, as if it had been asked for just now."""
+        """Start with the view of another client of the same cluster, as if it had just been received."""
         with self._lock:
             self.cluster = cluster
             self.version += 1
@@ -89,7 +89,7 @@ class Metadata:
             self._last_answer = now
 
     def want_only(self, topics: Iterable[str], now: float) -> None:
-        """Keep exactly these topics known."""
+        """Keep exactly these topics up to date."""
         with self._lock:
             self._wants_all, self._wanted_ids = False, frozenset()
             wanted = dict.fromkeys(topics, now)
@@ -99,28 +99,28 @@ class Metadata:
             self._wanted = wanted
 
     def want_ids(self, topic_ids: Iterable[UUID]) -> None:
-        """Keep the topics with exactly these ids known, whatever they are called; a request asks by name or by id."""
+        """Keep exactly the topics with these ids up to date; a request lists names or ids."""
         with self._lock:
             before, self._wanted_ids = self._wanted_ids, frozenset(topic_ids)
             self._is_new_wanted |= not self._wanted_ids <= before
             self._needed = self._needed or not self._wanted_ids <= self.cluster.names.keys()
 
     def touch(self, topic: str, now: float) -> None:
-        """The topic was used; an unused one is forgotten after a while."""
+        """Note the use of a topic; an unused one is dropped after a while."""
         self._wanted[topic] = now
 
     def request_update(self) -> int:
-        """Ask again as soon as the backoff allows; returns the version that the news will exceed."""
+        """Refresh as soon as the backoff allows; return the version that the update will exceed."""
         with self._lock:
             self._needed = self._outdated = True
             return self.version
 
     def age(self, now: float) -> float:
-        """Seconds since the last answer; infinity before the first."""
+        """Return the seconds since the last response; infinity before the first."""
         return now - self._last_answer
 
     def time_to_next_update(self, now: float) -> float:
-        """Seconds until asking is due.
+        """Return the seconds until a request is due.
 
         Between two requests lie `retry.backoff.ms`, more if the last ones failed or said nothing new, whatever asks for
         them. Two requests do not wait: one for a topic that is wanted for the first time, and one that was asked for
@@ -133,7 +133,7 @@ class Metadata:
             return max(due, pause)
 
     def next_request(self, now: float) -> MetadataRequest:
-        """The question to ask; the attempt counts from now."""
+        """Return the next request; it counts as sent at `now`."""
         with self._lock:
             if now - self._last_attempt > 2 * self._backoff.longest:  # for a while nothing was asked for
                 self._repetitions = 0
@@ -149,7 +149,7 @@ class Metadata:
             return MetadataRequest(topics=topics, allow_auto_topic_creation=self._allow_auto_topic_creation)
 
     def update(self, answer: Any, now: float) -> None:
-        """Take in a MetadataResponse."""
+        """Apply a MetadataResponse."""
         with self._lock:
             before, self.cluster = self.cluster, snapshot(answer, self.cluster)
             self.version += 1
@@ -168,7 +168,7 @@ class Metadata:
     def learn_leaders(
         self, leaders: Mapping[TopicPartition, tuple[int, int]], nodes: Iterable[Node]
     ) -> set[TopicPartition]:
-        """Take in what a broker says of leaders (node, epoch) that it is not; which of it is news (KIP-951)."""
+        """Apply the leaders (node, epoch) in a response of a broker that is not the leader (KIP-951); return the new ones."""
         if not leaders:
             return set()
         with self._lock:
@@ -183,25 +183,25 @@ class Metadata:
             return set(news)
 
     def failed(self, now: float) -> None:
-        """The question got no answer."""
+        """Note that a request got no response."""
         with self._lock:
             self._needed = True
             self._attempts += 1
             self._note_attempt(now)
 
     def unanswered_for(self, now: float) -> float:
-        """Seconds since the first question that has had no answer."""
+        """Return the seconds since the first request without a response."""
         with self._lock:
             return 0.0 if self._unanswered_since is None else now - self._unanswered_since
 
     def knows_more_than_bootstrap(self) -> bool:
-        """Whether there are brokers that were learnt, rather than told by `bootstrap.servers`."""
+        """True if the known brokers come from a response, not from `bootstrap.servers`."""
         return any(node_id >= 0 for node_id in self.cluster.nodes)
 
     def rebootstrap(self) -> None:
-        """Forget the brokers and begin again at the addresses that the client was given (KIP-899).
+        """Replace the brokers with the addresses of `bootstrap.servers` (KIP-899).
 
-        What is known of topics stays until there is news: whoever sends to them waits for a leader, not for a topic.
+        Topics stay known until the next response, so that a producer waits for a leader, not for a topic.
         """
         with self._lock:
             self.cluster = replace(self.cluster, nodes={node.node_id: node for node in self.bootstrap})
@@ -211,12 +211,12 @@ class Metadata:
             self._unanswered_since = None
 
     def fail(self, error: Exception) -> None:
-        """Asking again is not likely to help: tell everyone who waits. An answer, should one come, takes it back."""
+        """Raise `error` in all waiting calls, because a retry is unlikely to help. A later response clears it."""
         with self._lock:
             self.fatal = error
 
     def has_news(self, version: int) -> bool:
-        """Whether there is news newer than `version`; raises a fatal error."""
+        """True if there is an update newer than `version`; raises a fatal error."""
         self.raise_fatal()
         return self.version > version
 
@@ -238,13 +238,13 @@ class Metadata:
         self._next_attempt = now + self._backoff.span(max(1, self._attempts, self._repetitions))
 
     def _complain(self) -> None:
-        """Say which topics stay unknown; the first answers after a topic was created may not know it yet."""
+        """Log topics that stay unknown; the first responses after a topic's creation may not contain it."""
         if self._attempts == PATIENT_ANSWERS and self.cluster.errors:
             told = ", ".join(f"{name!r}: {name_of(code)}" for name, code in self.cluster.errors.items())
             LOG.warning("still no metadata of topic %s; asking again", told)
 
     def _is_complete(self) -> bool:
-        """Whether every wanted topic is known, with a leader for each partition."""
+        """True if every wanted topic is known, with a leader for each partition."""
         cluster = self.cluster
         for name in self._wanted:
             topic = cluster.topics.get(name)
@@ -254,7 +254,7 @@ class Metadata:
 
 
 def snapshot(answer: Any, before: Cluster) -> Cluster:
-    """The cluster as a MetadataResponse tells it, except where it is older than what we know (KIP-320)."""
+    """Return the cluster of a MetadataResponse, except for leaders older than the known ones (KIP-320)."""
     nodes = {b.node_id: Node(b.node_id, b.host, b.port, b.rack) for b in answer.brokers}
     topics: dict[str, TopicInfo] = {}
     errors: dict[str, int] = {}
@@ -275,14 +275,14 @@ def snapshot(answer: Any, before: Cluster) -> Cluster:
 
 
 def keep_known(topics: dict[str, TopicInfo], topic: Any, before: Cluster) -> None:
-    """A topic that is for the moment without a leader keeps what we knew of it."""
+    """Keep the known state of a topic that has no leader at the moment."""
     known = before.topics.get(topic.name)
     if known is not None and topic.error_code == ErrorCode.LEADER_NOT_AVAILABLE:
         topics[topic.name] = known
 
 
 def topic_info(topic: Any, before: Cluster) -> TopicInfo:
-    """One topic of the answer, its partitions in order."""
+    """Return one topic of the response, its partitions in order."""
     known = before.topics.get(topic.name)
     same = known is not None and known.topic_id == topic.topic_id
     partitions = []

@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 1.0
 
 
 class MissingPartitions:
-    """Since when each partition has been missing; a warning is logged once, and again if it is missing anew."""
+    """The time since which each partition has been missing; a warning is logged once, and again if it disappears again."""
 
     def __init__(self, client_id: str) -> None:
         self._client_id = client_id

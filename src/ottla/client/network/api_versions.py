@@ -1,6 +1,6 @@
-"""Which versions of which APIs each broker speaks, and which one to use.
+"""The API versions that each broker supports, and the choice of the version to use.
 
-Pure. `ApiVersions` is the answers of all brokers by node id, `NodeApiVersions` the answer of one.
+Pure. `ApiVersions` has the responses of all brokers by node id, `NodeApiVersions` that of one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ names, and after SaslHandshake 0 the login would be no requests."""
 
 
 class NodeApiVersions:
-    """The ranges one broker announced."""
+    """The version ranges that one broker supports."""
 
     def __init__(
         self, broker: str, ranges: Iterable[tuple[int, int, int]] = (), features: Mapping[str, int] | None = None
@@ -57,21 +57,21 @@ class NodeApiVersions:
 
 
 class ApiVersions:
-    """What every connected broker announced."""
+    """The API versions of all connected brokers."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, NodeApiVersions] = {}
 
     def update(self, node_id: int, versions: NodeApiVersions) -> None:
-        """Remember a broker's answer."""
+        """Store a broker's response."""
         self._nodes[node_id] = versions
 
     def remove(self, node_id: int) -> None:
-        """The connection is gone; the broker may come back as another version."""
+        """Forget a broker without a connection: it may restart with another version."""
         self._nodes.pop(node_id, None)
 
     def get(self, node_id: int) -> NodeApiVersions | None:
-        """What a broker announced, None before it did."""
+        """Return a broker's API versions; None before its ApiVersions response."""
         return self._nodes.get(node_id)
 
 

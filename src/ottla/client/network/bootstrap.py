@@ -27,9 +27,10 @@ def bootstrap_nodes(
     names_of: Callable[[str], list[str]] | None = None,
     protocol: str = "PLAINTEXT",
 ) -> tuple[Node, ...]:
-    """A node for each of `bootstrap.servers`; their ids are negative because nobody knows the real ones yet.
+    """Return a node for each of `bootstrap.servers`; the ids are negative because the real ones are not known yet.
 
-    `protocol` is security.protocol: where a server is written with one, it must be this. With `client.dns.lookup` = resolve_canonical_bootstrap_servers_only, a node for each canonical name of theirs.
+    `protocol` is security.protocol: a server written with a protocol must have the same. With `client.dns.lookup` =
+    resolve_canonical_bootstrap_servers_only, return a node for each canonical name.
     """
     servers = list(servers)
     refuse_credentials("bootstrap.servers", servers, LOGIN)
@@ -43,7 +44,7 @@ def bootstrap_nodes(
 
 
 def canonical_names(host: str) -> list[str]:
-    """The name that each address of a host has of its own; the host itself where it cannot be looked up now."""
+    """Return the canonical name of each address of a host; the host itself if the lookup fails."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         return list(dict.fromkeys(socket.getnameinfo(address, 0)[0] for *_, address in found))
@@ -56,8 +57,8 @@ def parse_address(text: str, protocol: str = "PLAINTEXT") -> tuple[str, int]:
     refuse_credentials("bootstrap.servers", [text], LOGIN)
     scheme, mark, rest = text.strip().rpartition("://")
     if mark and scheme.upper() != protocol:
-        told = f"set security.protocol={scheme.upper()}" if scheme.upper() in PROTOCOLS else REMEDY
-        raise ConfigError(f"bootstrap.servers = {text!r}: security.protocol is {protocol}; {told}")
+        remedy = f"set security.protocol={scheme.upper()}" if scheme.upper() in PROTOCOLS else REMEDY
+        raise ConfigError(f"bootstrap.servers = {text!r}: security.protocol is {protocol}; {remedy}")
     if ":" not in rest or rest.endswith("]"):
         rest = f"{rest}:{DEFAULT_PORT}"
     host, colon, port = rest.rpartition(":")

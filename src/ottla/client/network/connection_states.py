@@ -1,12 +1,12 @@
-"""How each broker's connection stands, and when it may be tried again.
+"""The state of each broker's connection, and when the next attempt is allowed, after Kafka's `ClusterConnectionStates`.
 
-Pure: told what happened and when.
+Pure: events and times are arguments.
 
     DISCONNECTED ──► CONNECTING ──► CHECKING_API_VERSIONS ──► AUTHENTICATING ◄──► READY
          ▲                │                   │                     │               │
          └────────────────┴───────────────────┴─────────────────────┴───────────────┘
 
-Without a login AUTHENTICATING is left out; with one it comes again before the broker ends the session.
+Without a login AUTHENTICATING is skipped; with one it is repeated before the broker ends the session.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ottla.client.runtime.backoff import ExponentialBackoff
 from ottla.model import FOREVER
 
 REFUSAL_PAUSE = 10.0
-"""Seconds after a refused login or handshake: trying again at once would lock the user out, and not help."""
+"""Seconds after a rejected login or handshake: a retry at once would not succeed, and might lock the user out."""
 
 
 SLOW_SECONDS = 1.0
-"""How long a connection may take to become ready until another broker is tried beside it."""
+"""Seconds until another broker is tried in addition to one that is not connected yet."""
 
 
 class ConnectionState(Enum):
-    """Where a connection is between closed and usable."""
+    """The state of a connection, from closed to usable."""
 
     DISCONNECTED = "disconnected"
     CONNECTING = "connecting"
@@ -37,10 +37,10 @@ class ConnectionState(Enum):
     READY = "ready"
 
 
-STANDING = (ConnectionState.CHECKING_API_VERSIONS, ConnectionState.AUTHENTICATING, ConnectionState.READY)
-"""Where there is a connection."""
-ON_ITS_WAY = (ConnectionState.CONNECTING, ConnectionState.CHECKING_API_VERSIONS, ConnectionState.AUTHENTICATING)
-"""Where a connection is before it can be used."""
+CONNECTED = (ConnectionState.CHECKING_API_VERSIONS, ConnectionState.AUTHENTICATING, ConnectionState.READY)
+"""States with an open connection."""
+OPENING = (ConnectionState.CONNECTING, ConnectionState.CHECKING_API_VERSIONS, ConnectionState.AUTHENTICATING)
+"""States of a connection that is not usable yet."""
 
 
 class NodeConnectionState(Struct):
@@ -51,20 +51,20 @@ class NodeConnectionState(Struct):
     """Attempts in a row that did not get as far as READY."""
     retry_at: float = -FOREVER
     began: float = -FOREVER
-    """When the attempt to connect began that is under way, or was last."""
+    """The start of the current or last attempt to connect."""
     throttled_until: float = -FOREVER
     login_began: float = -FOREVER
     login_again: bool = False
-    """Whether the login that is under way, or was last, is one by which a session goes on."""
+    """True if the current or last login extends a session."""
     renew_at: float = FOREVER
-    """When the login is to be done again: nothing else is sent from then on."""
+    """The time of the next login; no other request is sent from then on."""
     last_used: float = -FOREVER
     reason: str = ""
-    """Why the last connection ended; stays until a connection is ready."""
+    """The reason for the end of the last connection, until another is ready."""
     late: bool = False
-    """Whether it left something undone that was asked of it in time."""
+    """True if it missed the deadline of a request."""
     hopeless: bool = False
-    """Whether the peer has shown that it is not a Kafka broker we can talk to."""
+    """True if the peer is not a compatible Kafka broker."""
 
 
 class ConnectionStates:
@@ -75,55 +75,55 @@ class ConnectionStates:
         self._setup_timeout = setup_timeout
         self._nodes: dict[int, NodeConnectionState] = {}
         self.opened, self.ended = Sensor(), Sensor()
-        """Connections that came about, and those of them that are no more."""
+        """Opened connections, and those of them that have ended."""
         self.logins, self.refusals = Sensor(), Sensor()
-        """Connections that were let in, and not."""
+        """Successful and rejected logins."""
         self.logins_again, self.refusals_again = Sensor(), Sensor()
-        """The same of logins by which a session goes on, the first by the seconds each took."""
+        """Successful (by their seconds) and rejected logins that extend a session."""
 
     def of(self, node_id: int) -> NodeConnectionState:
-        """How one broker's connection stands."""
+        """Return the state of one broker's connection."""
         return self._nodes.setdefault(node_id, NodeConnectionState())
 
     def state(self, node_id: int) -> ConnectionState:
         return self.of(node_id).state
 
     def can_connect(self, node_id: int, now: float) -> bool:
-        """Whether a new attempt may begin."""
+        """True if a new attempt to connect may start."""
         node = self.of(node_id)
         return node.state is ConnectionState.DISCONNECTED and now >= node.retry_at
 
     def is_ready(self, node_id: int, now: float) -> bool:
-        """Whether a request may be sent."""
+        """True if a request may be sent."""
         node = self.of(node_id)
         return node.state is ConnectionState.READY and node.throttled_until <= now < node.renew_at
 
     def must_renew(self, node_id: int, now: float) -> bool:
-        """Whether a connection that is ready is to log in again before it is used."""
+        """True if a ready connection has to log in again before it is used."""
         node = self.of(node_id)
         return node.state is ConnectionState.READY and now >= node.renew_at
 
     def is_on_its_way(self, node_id: int, now: float) -> bool:
-        """Whether the connection will be of use soon; one that is to log in again does so when it is wanted."""
-        return self.state(node_id) in ON_ITS_WAY or self.must_renew(node_id, now)
+        """True if the connection is opening, or is ready but has to log in again first."""
+        return self.state(node_id) in OPENING or self.must_renew(node_id, now)
 
     def is_slow(self, node_id: int, now: float) -> bool:
         """True if a connection has been on its way for `SLOW_SECONDS`: the broker may accept connections and answer none."""
         node = self.of(node_id)
-        return node.state in ON_ITS_WAY and now - node.began >= SLOW_SECONDS
+        return node.state in OPENING and now - node.began >= SLOW_SECONDS
 
     def slow_nodes(self, now: float) -> list[int]:
-        """The brokers whose connections are slow."""
+        """Return the brokers with slow connections."""
         return [node_id for node_id in self._nodes if self.is_slow(node_id, now)]
 
     def time_to_slow(self, node_id: int, now: float) -> float:
         """Seconds until a connection on its way counts as slow; infinity if it does, or if there is none on its way."""
         node = self.of(node_id)
         left = node.began + SLOW_SECONDS - now
-        return left if node.state in ON_ITS_WAY and left > 0 else FOREVER
+        return left if node.state in OPENING and left > 0 else FOREVER
 
     def delay(self, node_id: int, now: float) -> float:
-        """Seconds until it makes sense to look again; infinity when an event will tell."""
+        """Return the seconds until the next check; infinity if an event will end the wait."""
         node = self.of(node_id)
         if node.state is ConnectionState.DISCONNECTED:
             return max(0.0, node.retry_at - now)
@@ -132,20 +132,20 @@ class ConnectionStates:
         return FOREVER
 
     def connecting(self, node_id: int, now: float) -> float:
-        """An attempt begins; returns the seconds it may take."""
+        """Start an attempt; return the seconds it may take."""
         node = self.of(node_id)
         node.state, node.last_used, node.began = ConnectionState.CONNECTING, now, now
         return self._setup_timeout.span(node.failures + 1)
 
     def checking_api_versions(self, node_id: int) -> None:
-        """The connection stands; what the broker speaks is being asked."""
+        """Mark a connection as open; its ApiVersions request is in flight."""
         node = self.of(node_id)
         if node.state is not ConnectionState.CHECKING_API_VERSIONS:
             self.opened.record(1)
         node.state = ConnectionState.CHECKING_API_VERSIONS
 
     def authenticating(self, node_id: int, now: float) -> None:
-        """What the broker speaks is known; who we are it is being told."""
+        """Mark a connection as logging in, after its ApiVersions response."""
         node = self.of(node_id)
         node.login_began, node.login_again = now, node.state is ConnectionState.READY
         if node.login_again:
@@ -153,7 +153,7 @@ class ConnectionStates:
         node.state, node.reason = ConnectionState.AUTHENTICATING, "the login is not done yet"
 
     def logged_in(self, node_id: int, renew_at: float, now: float) -> None:
-        """The broker has let us in, or on."""
+        """Mark a login as successful."""
         node = self.of(node_id)
         if node.login_again:
             self.logins_again.record(now - node.login_began)
@@ -162,7 +162,7 @@ class ConnectionStates:
         self.ready(node_id, renew_at)
 
     def ready(self, node_id: int, renew_at: float = FOREVER) -> None:
-        """Requests may be sent, until `renew_at`."""
+        """Mark a connection as ready until `renew_at`."""
         node = self.of(node_id)
         node.state, node.failures, node.reason, node.hopeless = ConnectionState.READY, 0, "", False
         node.renew_at = renew_at
@@ -170,7 +170,7 @@ class ConnectionStates:
     def disconnected(
         self, node_id: int, reason: str, now: float, *, hopeless: bool = False, refused: bool = False
     ) -> None:
-        """The connection ended or never came about; `refused`: one side does not accept the other."""
+        """Mark a connection as ended or failed; `refused`: one side rejected the other's credentials or certificate."""
         node = self.of(node_id)
         was_ready = node.state is ConnectionState.READY
         if refused:
@@ -193,31 +193,31 @@ class ConnectionStates:
         return sum(node.state is ConnectionState.READY for node in self._nodes.copy().values())
 
     def _note_end(self, node: NodeConnectionState) -> None:
-        if node.state in STANDING:
+        if node.state in CONNECTED:
             self.ended.record(1)
 
     def doubt(self, node_id: int) -> None:
-        """It has not done in time what was asked of it: it may be cut off from the others, and not know."""
+        """Doubt a broker that missed a deadline: it may be cut off from the others without knowing it."""
         self.of(node_id).late = True
 
     def heard_of_others(self, node_id: int) -> None:
-        """It has told how the cluster stands; unless it is in doubt itself, that goes for those who are."""
+        """Note a metadata response of a broker; if it is not doubted itself, the doubts about others end."""
         if not self.is_doubted(node_id):
             for node in self._nodes.values():
                 node.late = False
 
     def is_doubted(self, node_id: int) -> bool:
-        """Whether others are to be asked rather than this one how the cluster stands."""
+        """True if other brokers are preferred for metadata requests."""
         node = self.of(node_id)
         return node.late or node.failures > 0
 
     def throttle(self, node_id: int, until: float) -> None:
-        """The broker asks us to send nothing for a while (KIP-219)."""
+        """Send no requests until the end of a broker's throttle time (KIP-219)."""
         node = self.of(node_id)
         node.throttled_until = max(node.throttled_until, until)
 
     def idle(self, now: float, span: float) -> list[int]:
-        """Brokers whose ready connection has not been used for `span` seconds."""
+        """Return the brokers with a ready connection that has been idle for `span` seconds."""
         return [
             node_id
             for node_id, node in self._nodes.items()
@@ -225,5 +225,5 @@ class ConnectionStates:
         ]
 
     def reasons(self) -> dict[int, str]:
-        """Why each broker that cannot be reached cannot."""
+        """Return the reason for each broker that cannot be reached."""
         return {node_id: node.reason for node_id, node in self._nodes.items() if node.reason}

@@ -1,6 +1,6 @@
-"""Requests that were sent and not answered yet, per broker, oldest first.
+"""Requests without a response yet, per broker, oldest first.
 
-Pure. Kafka answers in the order of requests on a connection, so the oldest is always the next to be answered.
+Pure. Kafka responds in the order of requests on a connection, so the next response is always for the oldest.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class InFlightRequest:
         self.correlation_id = correlation_id
         self.deadline = deadline
         self.asked = asked
-        """When it was handed to its connection."""
+        """The time at which it was added to its connection's queue."""
         self.sent = False
-        """Whether its last byte has left."""
+        """True if its last byte was written to the socket."""
 
     def read(self, frame: memoryview) -> Any:
-        """The message of its answer; OttlaError where the frame is none."""
+        """Decode the response; raise OttlaError if the frame is not the response to this request."""
         correlation_id, message = decode_response(self.api.response, self.version, frame)
         if correlation_id != self.correlation_id:
             raise OttlaError(f"answer {correlation_id} came where {self.correlation_id} was due: not a Kafka broker")
@@ -49,16 +49,16 @@ class InFlightRequests:
         self._by_node: dict[int, deque[InFlightRequest]] = {}
 
     def add(self, entry: InFlightRequest) -> None:
-        """A request was handed to the connection."""
+        """Add a request that was queued on its connection."""
         self._by_node.setdefault(entry.request.node_id, deque()).append(entry)
 
     def complete_next(self, node_id: int) -> InFlightRequest | None:
-        """Take the request that the answer just received belongs to; None when nothing was asked."""
+        """Take the request of a received response; return None if there is no request."""
         queue = self._by_node.get(node_id)
         return queue.popleft() if queue else None
 
     def complete_sent(self, node_id: int) -> InFlightRequest | None:
-        """The oldest unsent frame has left: take it when no answer will come for it, else None."""
+        """Mark the oldest unsent request as sent; take and return it if no response is expected, otherwise return None."""
         queue = self._by_node.get(node_id, deque())
         for entry in queue:
             if not entry.sent:
@@ -70,31 +70,31 @@ class InFlightRequests:
         return None
 
     def can_send_more(self, node_id: int) -> bool:
-        """Whether one more request may go out before an answer comes."""
+        """True if one more request may be sent before a response arrives."""
         return len(self._by_node.get(node_id, ())) < self._most
 
     def count(self, node_id: int | None = None) -> int:
-        """Unanswered requests of one broker, or of all."""
+        """Return the number of unanswered requests of one broker, or of all."""
         if node_id is not None:
             return len(self._by_node.get(node_id, ()))
         return sum(map(len, self._by_node.values()))
 
     def clear(self, node_id: int) -> list[InFlightRequest]:
-        """Take all of a broker's requests: its connection is gone."""
+        """Take all requests of a broker after the end of its connection."""
         return list(self._by_node.pop(node_id, ()))
 
     def expired(self, now: float) -> list[int]:
-        """Brokers that have let a request's deadline pass."""
+        """Return the brokers that have missed a request's deadline."""
         return [node for node, queue in self._by_node.items() if any(entry.deadline <= now for entry in queue)]
 
     def forgive(self, span: float) -> None:
-        """Nobody listened for `span` seconds: that is not the brokers' fault."""
+        """Extend the deadlines after `span` seconds without a poll, if that was long: no broker caused that delay."""
         if span > 1.0:
             for entry in self:
                 entry.deadline += span
 
     def next_deadline(self) -> float:
-        """The first moment at which a request will have waited too long; infinity when none waits."""
+        """Return the first deadline; infinity if there is no request."""
         return min((entry.deadline for entry in self), default=FOREVER)
 
     def __iter__(self) -> Iterator[InFlightRequest]:

@@ -1,8 +1,8 @@
-"""Which broker to ask what any broker can answer: for metadata, or who coordinates a group.
+"""The choice of a broker for requests that any broker can answer, such as Metadata and FindCoordinator.
 
-Pure. A broker that accepts connections and answers nothing, as one that is starting, is left aside after a second: another is
-connected to beside it. A broker that is cut off from the others does not know it, and names itself as the leader of what others lead by now. So
-one that is in doubt (`ConnectionStates.is_doubted`) is asked only where nobody else can be, though it be the only one connected.
+Pure. A broker that accepts connections but sends no response, for example while it starts, is avoided after a second, and
+another connection is opened. A broker that is cut off from the others still returns itself as the leader of its partitions.
+So a doubted one (`ConnectionStates.is_doubted`) is used only if there is no other, even if it is the only one connected.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def least_loaded(
     now: float,
     slow: Collection[Node] = (),
 ) -> Node | None:
-    """The first of those that are equally good; None where each has to be left alone for a while.
+    """Return the best node, the first of equally good ones; None if each is in its backoff.
 
-    One whose connection is slow, or which is among `slow`, is returned only if there is no other.
+    One with a slow connection, or which is among `slow`, is returned only if there is no other.
     """
     prompt = [node for node in nodes if node not in slow and not states.is_slow(node.node_id, now)]
     trusted = [node for node in prompt if not states.is_doubted(node.node_id)]
@@ -35,7 +35,7 @@ def least_loaded(
 
 
 def quickest(nodes: Sequence[Node], states: ConnectionStates, in_flight: InFlightRequests, now: float) -> Node | None:
-    """A ready one, else one on its way, else one to connect to."""
+    """Return a ready node, else one with an opening connection, else one that may be connected to."""
     ready = [node for node in nodes if states.is_ready(node.node_id, now) and in_flight.can_send_more(node.node_id)]
     if ready:
         return min(ready, key=lambda node: in_flight.count(node.node_id))

@@ -508,12 +508,12 @@ class NetworkClient:
         LOG.debug("[%s] logged in to %s", self._client_id, self._describe(self._nodes[node_id]))
 
     def refused(self, node_id: int, reason: LoginRefusal, now: float) -> None:
-        """Close a connection whose login failed, and wake a waiting poll so that the error is raised."""
+        """Close a connection after a failed login, and wake a waiting poll so that the error is raised."""
         self._end(node_id, reason, self._aborted, now)
         self._selector.wakeup()
 
     def _maybe_log_in_again(self, authenticator: Authenticator, node_id: int, now: float) -> None:
-        """Log in again on an idle connection whose session is about to expire (KIP-368)."""
+        """Log in again on an idle connection before its session expires (KIP-368)."""
         if self._states.must_renew(node_id, now) and not self.in_flight_requests.count(node_id):
             LOG.debug("[%s] logging in again to %s", self._client_id, self._describe(self._nodes[node_id]))
             self._states.authenticating(node_id, now)
@@ -526,7 +526,7 @@ def node_of(channel: Hashable) -> int:
 
 
 def fail_requests(node_id: int, entries: Iterable[InFlightRequest], reason: str, now: float) -> list[ClientResponse]:
-    """Return the responses of requests whose connection has ended."""
+    """Return failed responses for the requests of a connection that has ended."""
     return [ClientResponse(node_id, entry.request, now, version=entry.version, reason=reason) for entry in entries]
 
 

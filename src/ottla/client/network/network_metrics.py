@@ -1,4 +1,4 @@
-"""The numbers of a client's connections, whoever has them: one client of the network, or a consumer's two."""
+"""Metrics of the connections of one `NetworkClient`, or of a consumer's two."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ottla.model import FOREVER
 
 
 def write_client(sheet: Sheet, kind: str, clients: Sequence[NetworkClient], now: float) -> None:
-    """`kind`-metrics and `kind`-node-metrics; the first client is that for all brokers."""
+    """Write `kind`-metrics and `kind`-node-metrics; the first client is the one that has the metadata."""
     write_network(sheet, kind, [client.sensors for client in clients], now)
     sheet.of(f"{kind}-metrics").put(
         "requests-in-flight", sum(copied(client.in_flight_requests.count) for client in clients)

@@ -1,4 +1,4 @@
-"""Requests of a running client as its snapshot has them, taken from any thread."""
+"""Requests in the snapshot of a running client, which any thread may take."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class RequestView(NamedTuple):
-    """A request that waits."""
+    """A request without a response."""
 
     api: str
     age_ms: float
@@ -20,7 +20,7 @@ class RequestView(NamedTuple):
 
 
 def copied(copy: Callable[[], T]) -> T:
-    """What `copy` returns when nobody changes it meanwhile."""
+    """Call `copy` until no other thread changes the collection meanwhile."""
     while True:
         try:
             return copy()
@@ -38,7 +38,7 @@ def views_of(requests: Iterable[ClientRequest], now: float) -> tuple[RequestView
 
 
 def by_node(requests: Iterable[ClientRequest], now: float) -> dict[int, tuple[RequestView, ...]]:
-    """Requests by the node they are for, each node's in their order."""
+    """Return the requests by node, in the order in which they were made."""
     nodes: dict[int, list[ClientRequest]] = {}
     for request in requests:
         nodes.setdefault(request.node_id, []).append(request)

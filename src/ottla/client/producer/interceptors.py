@@ -49,10 +49,10 @@ class ProducerInterceptors:
     ) -> None:
         """A record has its outcome."""
         try:
-            self._all.tell("on_acknowledgement", metadata, error)
+            self._all.call_all("on_acknowledgement", metadata, error)
         finally:
             if on_delivery is not None:
                 on_delivery(metadata, error)
 
     def close(self) -> None:
-        self._all.tell("close")
+        self._all.call_all("close")

@@ -1,6 +1,6 @@
-"""How long to wait before the next try.
+"""The wait before a retry.
 
-Pure: chance comes in as an argument.
+Pure: the random generator is an argument.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class ExponentialBackoff:
 
     @property
     def longest(self) -> float:
-        """The most seconds that `span` returns."""
+        """The longest result of `span`, in seconds."""
         return self._most
 
     def span(self, attempts: int) -> float:
-        """Seconds to wait after `attempts` failures in a row; none after zero."""
+        """Return the seconds to wait after `attempts` consecutive failures; 0 after none."""
         if attempts <= 0:
             return 0.0
         plain = min(self._most, self._first * 2.0 ** min(attempts - 1, 60))

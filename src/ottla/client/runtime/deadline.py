@@ -1,4 +1,4 @@
-"""The moment by which something must be done, and how long that was at the start, for the error that names it."""
+"""Deadlines, with the original timeout for error messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ottla.clock import Clock
 
 INTERRUPTED_SECONDS = 0.8
-"""How long closing may take after Ctrl-C."""
+"""The time that a close may take after Ctrl-C."""
 
 
 class Deadline(NamedTuple):
@@ -25,9 +25,9 @@ class Deadline(NamedTuple):
 
 
 class ClosingDeadline:
-    """The moment by which all must be over; it comes sooner when somebody is in a hurry.
+    """The deadline of a close, which an interrupt brings forward.
 
-    `clock` tells the moment; without one nobody interrupts.
+    `clock` gives the time of an interrupt; without it interrupts have no effect.
     """
 
     def __init__(self, at: float, clock: Clock | None = None) -> None:
@@ -36,7 +36,7 @@ class ClosingDeadline:
 
     @contextmanager
     def hurried(self) -> Iterator[None]:
-        """Hurry when what is done in here is interrupted: wherever it is then, waiting or at work."""
+        """Bring the deadline forward if an interrupt is raised in this block."""
         try:
             yield
         except BaseException as error:
@@ -45,5 +45,5 @@ class ClosingDeadline:
             raise
 
     def hurry(self, at: float) -> None:
-        """Be over by then at the latest."""
+        """Bring the deadline forward to `at`."""
         self.at = min(self.at, at)

@@ -1,9 +1,9 @@
-"""The end of the process: what clients that were not closed still have to say, within a bounded time.
+"""Closes open clients at the end of the process, within a bounded time.
 
-Runs at the interpreter's normal end. SIGTERM, whose default action ends a process without that, is made such an end:
-SystemExit with status 143 in the main thread. That is done once in a process, when the first client is made, only in the
-main thread, and only where nobody has a handler; `signal.signal(SIGTERM, SIG_DFL)` afterwards takes it back. What keeps
-the process from ending by itself is given `PATIENCE_SECONDS`: then the clients are closed, and the signal has its way.
+Runs at the interpreter's normal exit. The default action of SIGTERM skips that, so it is replaced: SIGTERM raises
+SystemExit with status 143 in the main thread. The handler is installed once per process, with the first client, only from
+the main thread, and only if the program has no handler; `signal.signal(SIGTERM, SIG_DFL)` removes it. If the process has not
+ended after `PATIENCE_SECONDS`, the clients are closed and the signal is sent again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from types import FrameType
 LOG = logging.getLogger(__name__)
 TERMINATED = 128 + signal.SIGTERM
 PATIENCE_SECONDS = 10.0
-"""How long a process may take from SIGTERM to the end of its main thread's work."""
+"""The time from SIGTERM until the main thread must have ended."""
 SHUTDOWN = threading._shutdown.__code__  # type: ignore[attr-defined]
-"""What the interpreter calls when the program has come to its end; exceptions from there are dropped."""
+"""The function in which the interpreter waits for threads at its end; it drops exceptions."""
 Closer = Callable[[], None]
 
 
 class Exits:
-    """What is called at the end of the process, the newest first, each once."""
+    """Functions called at the end of the process, the newest first, each once."""
 
     def __init__(self) -> None:
         self._closers: dict[Closer, None] = {}
@@ -40,7 +40,7 @@ class Exits:
         self._signalled = False
 
     def add(self, closer: Closer) -> None:
-        """Call this at the end, unless it is removed before."""
+        """Call this function at the end, unless it is removed before."""
         if not self._begun or self._pid != os.getpid():
             self._begin()
         self._closers[closer] = None
@@ -49,7 +49,7 @@ class Exits:
         self._closers.pop(closer, None)
 
     def run(self) -> None:
-        """Close what is open; a second caller waits until the first is through."""
+        """Close the open clients; a second caller waits until the first has finished."""
         with self._running:
             self._runner = threading.get_ident()
             while self._closers:
@@ -66,16 +66,16 @@ class Exits:
             LOG.exception("a client could not be closed at the end of the process")
 
     def end_after_closing(self) -> bool:
-        """Whether SIGTERM came while this thread closes what is open; it is sent again when that is done."""
+        """True if SIGTERM arrived while this thread closes clients; it is sent again afterwards."""
         self._signalled = self._runner == threading.get_ident()
         return self._signalled
 
     def hold(self) -> None:
-        """Have SIGTERM wait for `release`: what it interrupts here, a client could not go on with at the end."""
+        """Delay SIGTERM until `release`: a client could not be closed after an interrupt here."""
         self._held = threading.get_ident() == threading.main_thread().ident
 
     def release(self) -> None:
-        """Let SIGTERM in, which may have come meanwhile."""
+        """End the delay of SIGTERM; handle one that has arrived meanwhile."""
         if self._held:
             self._held = False
             if self._wanted:
@@ -83,12 +83,12 @@ class Exits:
                 end_normally(signal.SIGTERM, None)
 
     def defer(self) -> bool:
-        """Whether SIGTERM has to wait."""
+        """True if SIGTERM is delayed."""
         self._wanted = self._wanted or self._held
         return self._held
 
     def disown(self) -> None:
-        """In a child that was forked: what is open is the parent's."""
+        """Forget the parent's clients in a forked child."""
         self._closers.clear()
         self._held = self._wanted = self._signalled = False
         self._runner = None
@@ -109,7 +109,7 @@ class Exits:
 
 
 def handle_sigterm() -> None:
-    """Have SIGTERM end the process normally, where it would end it at once."""
+    """Install the handler for SIGTERM in place of the default action."""
     if threading.current_thread() is not threading.main_thread():
         return
     try:
@@ -136,14 +136,14 @@ def end_normally(number: int, frame: FrameType | None) -> None:
 
 
 def is_shutting_down(frame: FrameType | None) -> bool:
-    """Whether the main thread's work is done and it waits for other threads: nobody would catch what is raised there."""
+    """True if the main thread has finished and waits for other threads: an exception there would be dropped."""
     while frame is not None and frame.f_code is not SHUTDOWN:
         frame = frame.f_back
     return frame is not None or not threading.main_thread().is_alive()
 
 
 def end_at_last() -> None:
-    """Something keeps the process: a thread that is no daemon, or who caught SystemExit."""
+    """End a process that a non-daemon thread, or code that caught SystemExit, keeps running."""
     EXITS.run()
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -1,6 +1,6 @@
-"""A result that is not there yet.
+"""A result that another thread or a later `poll` provides.
 
-Completed once, from any thread; waited for from any thread, or awaited in asyncio.
+Completed once, from any thread; waited for in any thread, or awaited in asyncio.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from ottla.errors import IllegalStateError, KafkaTimeoutError
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 GUARD = threading.Lock()
-"""Guards the hand-over between completing and registering a callback, of all futures: it is held for an instant."""
+"""Serialises completing a future and registering a callback, for all futures. It is held very briefly."""
 
 
 class ThreadRole(threading.local):
-    """The part that the current thread has in a client, in whose threads callbacks of users run too."""
+    """The role of the current thread: callbacks of users also run in threads of clients."""
 
     is_client: bool = False
     """True in a thread of a client's own: nothing that user code raises may end it."""
     completes: tuple[WeakMethod[Callable[[object], bool]], ...] = ()
-    """Of each client that this thread works for, a test for a future that only this thread will complete."""
+    """For each client that uses this thread, a test for futures that only this thread completes."""
     exit_error: BaseException | None = None
-    """SystemExit or the like that a callback has raised in a thread of the user's; raised by `raise_exit`."""
+    """SystemExit or similar, raised by a callback in a user's thread; re-raised by `raise_exit`."""
 
 
 THREAD = ThreadRole()
 
 
 class Future(Generic[T]):
-    """The outcome of something that another thread, or a later `poll`, will finish."""
+    """The result of an operation that another thread, or a later `poll`, will finish."""
 
     __slots__ = ("_callbacks", "_done", "_error", "_value")
 
@@ -50,11 +50,11 @@ class Future(Generic[T]):
         return f"{type(self).__name__}({what})"
 
     def done(self) -> bool:
-        """Whether there is a result or an error."""
+        """True if there is a result or an error."""
         return self._done
 
     def result(self, timeout: float | None = None) -> T:
-        """The result, waiting up to `timeout` seconds; raises the error instead, or KafkaTimeoutError."""
+        """Return the result, after a wait of up to `timeout` seconds. Raise the error, or KafkaTimeoutError."""
         error = self.exception(timeout)
         if error is not None:
             raise error
@@ -97,7 +97,7 @@ class Future(Generic[T]):
 
 
 def run_callback(callback: Callable[..., Any], *arguments: Any) -> None:
-    """Call a user's callback; what it raises is logged, since nobody is there to catch it."""
+    """Call a user's callback, and log its errors, which no caller could catch."""
     try:
         callback(*arguments)
     except Exception:
@@ -150,7 +150,7 @@ def wait_for(future: Any, timeout: float | None) -> None:
 
 
 def awaited(future: Any) -> Generator[Any, None, Any]:
-    """The body of `__await__`: suspend the task until the completing thread tells its loop."""
+    """The body of `__await__`: suspend the task until the completing thread calls its loop."""
     import asyncio
 
     if not future.done():
@@ -164,7 +164,7 @@ def awaited(future: Any) -> Generator[Any, None, Any]:
         def tell(_: Any) -> None:
             try:
                 loop.call_soon_threadsafe(finish)
-            except RuntimeError:  # the loop was closed while we waited: nobody is left to be told
+            except RuntimeError:  # the loop was closed during the wait, and no task is left
                 pass
 
         future.add_done_callback(tell)

@@ -1,9 +1,8 @@
-"""Work that waits for the network, written once for callers that block and for callers that await.
+"""Code that waits for the network, written once for blocking callers and for asyncio.
 
-It is a generator. What it yields is how many seconds it has to wait at most: whoever runs it lets the network work for
-so long, or until something has happened there, and goes on. A caller that blocks polls meanwhile
-(`ConsumerNetworkClient.run`), one in asyncio suspends its task (`ottla.aio`). Between two yields it is alone, so that a
-caller that is cancelled leaves nothing half done.
+It is a generator that yields the maximum number of seconds to wait. Its runner lets the network work until then, or until an
+event there, and resumes it. A blocking caller polls meanwhile (`ConsumerNetworkClient.run`); asyncio suspends the task
+(`ottla.aio`). Code between two yields is not interrupted, so that a cancelled caller leaves a consistent state.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ Steps = Generator[float, None, T]
 
 
 def unless(steps: Steps[T], over: Callable[[], Exception | None]) -> Steps[T]:
-    """The same steps; where they would wait though `over` has an error to tell, they are ended and it is raised."""
+    """Run the steps; before each wait, if `over` returns an error, close them and raise it."""
     try:
         span = next(steps)
         while True:
