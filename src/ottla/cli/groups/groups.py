@@ -94,7 +94,7 @@ def describe(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print how far groups have read each partition, and who reads it."""
+    """Print the position of groups in each partition, and the member that reads it."""
     if bool(names) == all_groups:
         raise senseless("name a GROUP, several, or none with --all-groups")
     if members and state:
@@ -180,7 +180,7 @@ def delete_offsets(
 
 
 def offsets_among(admin: Admin, group: str, chosen: Iterable[TopicPartition]) -> list[tuple[str, int, int]]:
-    """What the group has committed for these partitions."""
+    """Return the group's committed offsets of these partitions."""
     has = admin.list_consumer_group_offsets(group)
     return sorted((tp.topic, tp.partition, has[tp].offset) for tp in set(chosen) & has.keys())
 

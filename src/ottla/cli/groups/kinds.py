@@ -24,12 +24,12 @@ STATES = (
     "NotReady",
 )
 TYPES = ("classic", "consumer", "share", "streams")
-"""What groups can be, of all kinds and by Kafka's names: brokers answer nothing for a name that they do not know."""
+"""Kafka's names for the states of groups of all types. Brokers return no group for an unknown name."""
 TOOLS = {"share": "kafka-share-groups", "streams": "kafka-streams-groups"}
 
 
 def of_consumers(found: Sequence[GroupListing]) -> list[GroupListing]:
-    """Those of consumers; of which kinds the others are is said on standard error."""
+    """Return the consumer groups; write the types of the others to standard error."""
     from ottla.client.admin.group_calls import OF_CONSUMERS  # loaded by now, for they were listed
 
     others = Counter(each.protocol_type for each in found if each.protocol_type not in OF_CONSUMERS)

@@ -1,4 +1,4 @@
-"""What `ottla groups` tells of a group, as rows under Kafka's column names.
+"""Rows of `ottla groups`, under Kafka's column names.
 
 Pure.
 """

@@ -1,7 +1,7 @@
-"""What has happened in a group between two looks at it.
+"""The changes of a group between two descriptions.
 
-Pure. A broker tells no client why a group rebalances; what it tells, state, members and what those have, shows who came,
-who went and what moved. What comes and goes between two looks is not seen.
+Pure. A broker does not give clients the cause of a rebalance. State, members and assignments show which members joined or left
+and which partitions moved. A change that is undone between two descriptions is not seen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STABLE = "Stable"
 
 
 class GroupTimeline:
-    """Remembers the last look, and who had what when the group was last stable."""
+    """Keeps the last description, and the assignment of the last stable state."""
 
     def __init__(self) -> None:
         self._last: ConsumerGroupDescription | None = None
@@ -41,7 +41,7 @@ class GroupTimeline:
 
 
 def member_changes(before: Iterable[MemberDescription], after: Iterable[MemberDescription]) -> list[str]:
-    """Who came and went; a static member that is back under a new id did neither."""
+    """Return lines for members that joined or left; a static member that returns under a new id did neither."""
     was, now = ({member.member_id: member for member in members} for members in (before, after))
     gone = [member for member_id, member in was.items() if member_id not in now]
     new = [member for member_id, member in now.items() if member_id not in was]

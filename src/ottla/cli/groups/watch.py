@@ -74,7 +74,7 @@ def watch(
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Watch GROUP: its state, who has which partition, lag, and what changed when.
+    """Watch GROUP: its state, the partitions of each member, lag, and each change with its time.
 
     In a terminal a picture that is redrawn, with keys (? lists them); elsewhere a line for each change.
     """
