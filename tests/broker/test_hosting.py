@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.controllers.forwarder import Errand, Forwarder
+from ottla.broker.controllers.controller_channel import ControllerChannel, Errand
 from ottla.broker.disk import Disk
 from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.machines.observed_metadata import ObservedMetadata
@@ -54,7 +54,7 @@ HERE, THERE, LOST = UUID(int=500), UUID(int=501), UUID(int=502)
 TOPIC, EARLIER = UUID(int=7), UUID(int=(1 << 128) // 3)
 
 
-class Controllers(Forwarder):
+class Controllers(ControllerChannel):
     """Hears what is wanted of the controllers, in whose place a test answers."""
 
     def __init__(self) -> None:

@@ -86,7 +86,7 @@ class BrokerRequests:
             )
         joined = self._joined
         if joined is not None and line.api.name in FORWARDED and not is_own(request):
-            return call, lambda: refused_here(node, call, request) or joined.forward(call, bytes(frame))
+            return call, lambda: refused_here(node, call, request) or joined.forward(call, request, frame)
         if node.access is None:
             return call, lambda: line.handle(node, call, request)
         return call, lambda: guarded(node, line, call, request)

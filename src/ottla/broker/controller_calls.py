@@ -83,6 +83,10 @@ class ControllerCalls:
                 answer = lambda response: tell(finish(response))  # noqa: E731
         self._carry_out(asker, request, version, answer, refuse)
 
+    def take_of_broker(self, request: Any, version: int, answer: Answer, refuse: Answer) -> None:
+        """Handle a request of the broker role in this process, which may do all that a broker may."""
+        self._carry_out(NOBODY, request, version, answer, refuse)
+
     def _carry_out(self, asker: Asker, request: Any, version: int, answer: Answer, refuse: Answer | None) -> None:
         raft = self.driver.raft
         match request:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import random
+from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -19,6 +20,7 @@ from typing import TypeVar
 
 from ottla.broker.authentication.authentication import Authentication
 from ottla.broker.authentication.listener_security import is_loopback
+from ottla.broker.controller_access import asker_of
 from ottla.broker.controller_calls import ControllerCalls
 from ottla.broker.controller_requests import ControllerRequests, Incarnation, NoPasswords, ensure_listed
 from ottla.broker.controllers.absences import Absences
@@ -38,6 +40,7 @@ from ottla.broker.machines.observed_snapshots import snapshot_rules
 from ottla.broker.peers.loop_connection import LoopConnection
 from ottla.broker.peers.peer_login import PeerLogins
 from ottla.broker.peers.split import Split
+from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.request_table import Door
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.peer_security import towards_controllers
@@ -82,6 +85,8 @@ class ControllerRole:
         self._stop_node = fail
         self._has_failed = self._is_closed = False
         self._local: LocalMetadata | None = None
+        self._decided: deque[Callable[[], None]] = deque()
+        """What waits to hear the decisions that were made in this turn."""
         self._clock, self._timers = server.clock, server.timers
         self._disk = Disk(server.call_soon, threads=1)
         self.split = Split()
@@ -135,7 +140,7 @@ class ControllerRole:
 
     def local_metadata(self) -> LocalMetadata:
         """Return the committed metadata for the broker role of this node. OttlaError if it cannot be read."""
-        self._local = LocalMetadata(self._snapshots, self.driver.raft, self._place)
+        self._local = LocalMetadata(self, self._snapshots, self.driver.raft, self._place)
         return self._local
 
     def start(self) -> None:
@@ -188,12 +193,33 @@ class ControllerRole:
     def reply(self, ticket: int, response: Message) -> None:
         self._calls.reply(ticket, response)
 
+    # for the broker role of this node
+
+    @property
+    def is_active(self) -> bool:
+        """True if this node is the active controller."""
+        return self.driver.term is not None
+
+    def submit(
+        self, connection: Connection | None, request: Message, version: int, done: Callable[[Message | None], None]
+    ) -> None:
+        """Decide a request of a client, or of the broker role itself if `connection` is None.
+
+        `done` is called at the end of a turn: with the response, or with None if this is not the active controller.
+        """
+        respond = lambda response: self._decided.append(partial(done, response))  # noqa: E731
+        refuse = lambda _: self._decided.append(partial(done, None))  # noqa: E731
+        if connection is None:
+            self._calls.take_of_broker(request, version, respond, refuse)
+        else:
+            self._calls.take(asker_of(connection), request, version, respond, refuse)
+
     # for the loop
 
     def patience(self, now: float) -> float | None:
         if self._has_failed:
             return None
-        if self._peers.news or self._requests.has_responses or self._snapshots.unfinished:
+        if self._peers.news or self._requests.has_responses or self._decided or self._snapshots.unfinished:
             return 0.0
         return max(self.driver.raft.wake_at - now, LEAST_SECONDS)
 
@@ -211,6 +237,8 @@ class ControllerRole:
         self.receive(now)
         self._publish()
         self._requests.send_responses()
+        for _ in range(len(self._decided)):
+            self._decided.popleft()()
         if self.driver.raft.wake_at <= now:
             self.driver.step(Tick())
 

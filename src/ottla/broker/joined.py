@@ -87,9 +87,9 @@ class Joined:
         self._membership.leave()
         return True
 
-    def forward(self, call: Call, frame: bytes) -> Outcome:
-        """Hand a client's request on to the controllers."""
-        return self._membership.forwarder.forward(call, frame)
+    def forward(self, call: Call, request: Message, frame: memoryview) -> Outcome:
+        """Have the active controller decide a client's request."""
+        return self._membership.channel.forward(call, request, frame)
 
     def close(self) -> None:
         if self._started:
@@ -137,7 +137,9 @@ def join(
     from ottla.broker.controllers.membership import Membership, listeners_of  # only where there is a cluster
 
     told = listeners_of(node.config, {name: each.address for each, name in listeners.items()})
-    membership = Membership(node.config, node.directory, node.observed, told, node.clock, call_soon, local)
+    membership = Membership(
+        node.config, node.directory, node.observed, told, selector, node.timers, node.clock, call_soon, local
+    )
     from ottla.coordination.lifecycle.handing_over import is_news
 
     assert node.brokers is not None
@@ -198,7 +200,7 @@ def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Host
     config, timers, clock, peers = node.config, node.timers, node.clock, membership.peers
     directory_id = id_of(node.directory.meta.directory_id)
     me = Replica(config.node_id, lambda: membership.epoch, directory_id)
-    asked = config.node_id, lambda: membership.epoch, membership.partition_forwarder, timers, clock
+    asked = config.node_id, lambda: membership.epoch, membership.partition_channel, timers, clock
     node.partitions.elsewhere = lambda topic_id: name_of(node, topic_id)
     node.partitions.absent_code = node.topics.absent_code
     limit = lambda: node.config.follower_replication_throttled_rate  # noqa: E731

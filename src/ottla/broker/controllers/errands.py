@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from ottla.broker.cluster.producer_ids import ProducerIds
-from ottla.broker.controllers.forwarder import Errand, Forwarder
+from ottla.broker.controllers.controller_channel import ControllerChannel, Errand
 from ottla.errors import ErrorCode, name_of
 from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -20,9 +20,9 @@ MOST_REFUSED = 1_000
 class Errands:
     """Each is under way once."""
 
-    def __init__(self, forwarder: Forwarder, node_id: int, epoch: Callable[[], int]) -> None:
+    def __init__(self, channel: ControllerChannel, node_id: int, epoch: Callable[[], int]) -> None:
         """`epoch` is the broker's, as registered."""
-        self._forwarder = forwarder
+        self._channel = channel
         self._node_id = node_id
         self._epoch = epoch
         self._making: set[str] = set()
@@ -44,7 +44,7 @@ class Errands:
                 self._note_refusal(name, refusals.get(name, ""))
 
         request = CreateTopicsRequest(wanted)
-        self._forwarder.ask(Errand(request, CREATE_TOPICS_VERSION, CreateTopicsResponse, done))
+        self._channel.ask(Errand(request, CREATE_TOPICS_VERSION, CreateTopicsResponse, done))
 
     def _note_refusal(self, name: str, text: str) -> None:
         """Log why a topic cannot be made, once for each reason: a client that wants it asks ten times a second."""
@@ -67,7 +67,7 @@ class Errands:
             ids.give(*(answer.producer_id_start, answer.producer_id_len) if answer is not None and granted else (0, 0))
 
         request = AllocateProducerIdsRequest(self._node_id, self._epoch())
-        self._forwarder.ask(Errand(request, 0, AllocateProducerIdsResponse, done))
+        self._channel.ask(Errand(request, 0, AllocateProducerIdsResponse, done))
 
 
 def refusals_in(answer: CreateTopicsResponse | None) -> dict[str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ottla.broker.controllers.controller_channel import LocalController
 from ottla.broker.controllers.controller_snapshots import Applied, ControllerSnapshots
 from ottla.broker.machines.observed_metadata import ObservedMetadata
 from ottla.coordination.quorum.observer import Address
@@ -19,8 +20,15 @@ from ottla.coordination.quorum.raft import Raft
 class LocalMetadata:
     """Belongs to the loop, except for `leader`, which any thread may read."""
 
-    def __init__(self, snapshots: ControllerSnapshots, raft: Raft, place: Callable[[int], Address | None]) -> None:
+    def __init__(
+        self,
+        controller: LocalController,
+        snapshots: ControllerSnapshots,
+        raft: Raft,
+        place: Callable[[int], Address | None],
+    ) -> None:
         """`place` returns the address of a voter, if it is known."""
+        self.controller = controller
         self._snapshots = snapshots
         self._raft = raft
         self._place = place

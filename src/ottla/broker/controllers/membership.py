@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from ottla.broker.cluster.placement import cordoned
+from ottla.broker.controllers.controller_channel import ControllerChannel
 from ottla.broker.controllers.errands import Errands
-from ottla.broker.controllers.forwarder import Forwarder
 from ottla.broker.controllers.lifecycle_thread import LifecycleThread
 from ottla.broker.controllers.local_metadata import LocalMetadata
 from ottla.broker.controllers.metadata_fetcher import MetadataFetcher
@@ -16,6 +16,7 @@ from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import PROTOCOLS
 from ottla.broker.settings.roles import controllers
+from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.coordination.cluster.registration import Listener
 from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle, Incarnation, Spans
@@ -30,6 +31,7 @@ from ottla.coordination.lifecycle.handing_over import is_awaited
 from ottla.coordination.quorum.observer import Address, Observer
 from ottla.errors import OttlaError
 from ottla.kafka_id import id_of
+from ottla.network.selector import Selector
 from ottla.protocol.schema import Message
 from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
@@ -44,6 +46,8 @@ class Membership:
         directory: DataDirectory | DataDirectories,
         metadata: ObservedMetadata,
         listeners: Sequence[Listener],
+        selector: Selector,
+        timers: Timers,
         clock: Clock,
         call_soon: Callable[[Callable[[], None]], None],
         local: LocalMetadata | None,
@@ -78,12 +82,17 @@ class Membership:
             source = local
             local.connect(self._report, self._tell_of_leader)
         self._source = source
-        self.forwarder = Forwarder(lambda: source.leader, self.peers.controller("ottla-forwarder"), call_soon, clock)
-        self.partition_forwarder = Forwarder(
-            lambda: source.leader, self.peers.controller("ottla-partitions"), call_soon, clock
-        )
-        """For what concerns copies, which is not to wait behind what clients want."""
-        self.errands = Errands(self.forwarder, config.node_id, lambda: self.epoch)
+        role = None if local is None else local.controller
+        in_loop = selector, timers
+
+        def channel(client_id: str) -> ControllerChannel:
+            connection = self.peers.controller_in_loop(client_id, *in_loop)
+            return ControllerChannel(lambda: source.leader, connection, role, timers, clock)
+
+        self.channel = channel("ottla-forwarder")
+        self.partition_channel = channel("ottla-partitions")
+        """For requests about replicas: they do not wait behind those of clients."""
+        self.errands = Errands(self.channel, config.node_id, lambda: self.epoch)
         self._lifecycle = LifecycleThread(
             BrokerLifecycle(who, spans_of(config), clock.monotonic()),
             lambda: source.leader,
@@ -126,7 +135,7 @@ class Membership:
     def close(self) -> None:
         """End the conversations; the epoch under which they were held goes into the mark of a clean shutdown."""
         self._closed = True
-        for each in (self._lifecycle, self._source, self.forwarder, self.partition_forwarder):
+        for each in (self._lifecycle, self._source, self.channel, self.partition_channel):
             each.close()
         self._directory.broker_epoch = self._lifecycle.lifecycle.epoch
 

@@ -36,6 +36,11 @@ class Peers:
         how = self._controllers, self._logins_to_controllers, self._to_controllers, self.split
         return PeerConnection(client_id, self._clock, *how)
 
+    def controller_in_loop(self, client_id: str, selector: Selector, timers: Timers) -> LoopConnection:
+        """Return a connection to whichever controller is asked, for the loop to which these belong."""
+        how = self._controllers, self._logins_to_controllers, self._to_controllers, self.split
+        return LoopConnection(client_id, selector, timers, self._clock, *how)
+
     def broker(self, client_id: str, selector: Selector, timers: Timers) -> LoopConnection:
         """A conversation with another broker, in the loop to which these belong."""
         how = self._brokers, self._logins_to_brokers, self._to_brokers, self.split

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from ottla.broker.controllers.forwarder import Errand, Forwarder
+from ottla.broker.controllers.controller_channel import ControllerChannel, Errand
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.coordination.cluster.records import NO_LEADER
@@ -39,7 +39,7 @@ class Directories:
         place: Callable[[TopicPartition], UUID | None],
         node_id: int,
         epoch: Callable[[], int],
-        forwarder: Forwarder,
+        channel: ControllerChannel,
         timers: Timers,
         clock: Clock,
         begins_anew: Callable[[TopicPartition, UUID], bool] = lambda partition, former: False,
@@ -48,7 +48,7 @@ class Directories:
         self._node_id = node_id
         self._place = place
         self._epoch = epoch
-        self._forwarder = forwarder
+        self._channel = channel
         self._timers = timers
         self._clock = clock
         self._untold: dict[tuple[UUID, int], UUID] = {}
@@ -102,4 +102,4 @@ class Directories:
                 self.tell()  # of what has come to be known meanwhile
 
         self._telling = True
-        self._forwarder.ask(Errand(request, 0, AssignReplicasToDirsResponse, done))
+        self._channel.ask(Errand(request, 0, AssignReplicasToDirsResponse, done))

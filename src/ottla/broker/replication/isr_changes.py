@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
-from ottla.broker.controllers.forwarder import Errand, Forwarder
+from ottla.broker.controllers.controller_channel import ControllerChannel, Errand
 from ottla.broker.partitions.leadership import Leadership
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
@@ -38,13 +38,13 @@ class IsrChanges:
         self,
         node_id: int,
         epoch: Callable[[], int],
-        forwarder: Forwarder,
+        channel: ControllerChannel,
         timers: Timers,
         clock: Clock,
     ) -> None:
         self._node_id = node_id
         self._epoch = epoch
-        self._forwarder = forwarder
+        self._channel = channel
         self._timers = timers
         self._clock = clock
         self._wanted: dict[Leadership, Proposal] = {}
@@ -69,7 +69,7 @@ class IsrChanges:
         if sent:
             request = AlterPartitionRequest(self._node_id, self._epoch(), list(topics_of(sent.items())))
             self._sent = sent  # only now: what keeps the request from being made must not keep later ones
-            self._forwarder.ask(Errand(request, VERSION, AlterPartitionResponse, self._answered))
+            self._channel.ask(Errand(request, VERSION, AlterPartitionResponse, self._answered))
 
     def _answered(self, answer: AlterPartitionResponse | None) -> None:
         sent, self._sent = self._sent, {}
