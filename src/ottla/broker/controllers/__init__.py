@@ -1,4 +1,4 @@
 """A broker's conversations with the controllers of its cluster, each in a thread of its own.
 
-lifecycle_thread: that it is there · metadata_fetcher: what they decided · controller_channel: what clients want of them
+lifecycle_driver: that it is there · metadata_fetcher: what they decided · controller_channel: what clients want of them
 """

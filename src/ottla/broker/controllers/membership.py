@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ottla.broker.cluster.placement import cordoned
 from ottla.broker.controllers.controller_channel import ControllerChannel
 from ottla.broker.controllers.errands import Errands
-from ottla.broker.controllers.lifecycle_thread import LifecycleThread
+from ottla.broker.controllers.lifecycle_driver import ANSWER_SECONDS, LifecycleDriver
 from ottla.broker.controllers.local_metadata import LocalMetadata
 from ottla.broker.controllers.metadata_fetcher import MetadataFetcher
 from ottla.broker.machines.observed_metadata import ObservedMetadata, Prepared
@@ -93,11 +93,13 @@ class Membership:
         self.partition_channel = channel("ottla-partitions")
         """For requests about replicas: they do not wait behind those of clients."""
         self.errands = Errands(self.channel, config.node_id, lambda: self.epoch)
-        self._lifecycle = LifecycleThread(
+        self._lifecycle = LifecycleDriver(
             BrokerLifecycle(who, spans_of(config), clock.monotonic()),
             lambda: source.leader,
-            self.peers.controller("ottla-lifecycle"),
+            self.peers.controller_in_loop("ottla-lifecycle", *in_loop, ANSWER_SECONDS),
+            role,
             self,
+            timers,
             clock,
             lambda: dict(metadata.machine.registrations),
         )
@@ -118,15 +120,16 @@ class Membership:
         )
 
     def _tell_of_leader(self) -> None:
-        self._lifecycle.tell(ControllerElected())
+        """Report to a controller that was elected; from any thread."""
+        self._call_soon(lambda: self._lifecycle.tell(ControllerElected()))
 
     def start(self) -> None:
         self._source.start()
         self._lifecycle.start()
 
     def leave(self) -> None:
-        """Hand over and end; from any thread. `on_end` is called then."""
-        self._lifecycle.tell(StopWanted())
+        """Begin a controlled shutdown; from any thread, or from a signal handler. `on_end` is called at its end."""
+        self._call_soon(lambda: self._lifecycle.tell(StopWanted()))
 
     def lose(self, directory: uuid.UUID) -> None:
         """Tell the controllers that a directory has failed, until they have heard it."""

@@ -80,7 +80,9 @@ class LoopConnection(OwnConnection, Splittable):
         logins: PeerLogins,
         make_channel: MakeChannel,
         split: Split,
+        answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
+        """A request that is not answered within `answer_seconds` counts as lost."""
         self._client_id = client_id
         self._selector = selector
         self._timers = timers
@@ -90,6 +92,7 @@ class LoopConnection(OwnConnection, Splittable):
         """For which a KDC is being asked."""
         self._make_channel = make_channel
         self._split = split
+        self._answer_seconds = answer_seconds
         split.add(self)
         self._logs_in = security.config.security_protocol in WITH_LOGIN
         self._login_until = NEVER
@@ -105,7 +108,7 @@ class LoopConnection(OwnConnection, Splittable):
         """Put a question; the one before must have been answered."""
         assert self._question is None, "one at a time"
         self._question = question
-        self._deadline = self._clock.monotonic() + ANSWER_SECONDS
+        self._deadline = self._clock.monotonic() + self._answer_seconds
         if self._alarm is None:
             self._alarm = self._timers.at(self._deadline, self._look_at_the_clock)
         if question.address != self._address:

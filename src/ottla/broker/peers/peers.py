@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.peers.loop_connection import LoopConnection
+from ottla.broker.peers.loop_connection import ANSWER_SECONDS, LoopConnection
 from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.broker.peers.peer_login import PeerLogins
 from ottla.broker.peers.split import Split
@@ -36,10 +36,12 @@ class Peers:
         how = self._controllers, self._logins_to_controllers, self._to_controllers, self.split
         return PeerConnection(client_id, self._clock, *how)
 
-    def controller_in_loop(self, client_id: str, selector: Selector, timers: Timers) -> LoopConnection:
+    def controller_in_loop(
+        self, client_id: str, selector: Selector, timers: Timers, answer_seconds: float = ANSWER_SECONDS
+    ) -> LoopConnection:
         """Return a connection to whichever controller is asked, for the loop to which these belong."""
         how = self._controllers, self._logins_to_controllers, self._to_controllers, self.split
-        return LoopConnection(client_id, selector, timers, self._clock, *how)
+        return LoopConnection(client_id, selector, timers, self._clock, *how, answer_seconds)
 
     def broker(self, client_id: str, selector: Selector, timers: Timers) -> LoopConnection:
         """A conversation with another broker, in the loop to which these belong."""
