@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from ottla.broker.controllers.controller_channel import ANSWER_SECONDS, RETRY_SECONDS, ControllerChannel, Errand
-from ottla.broker.peers.loop_connection import LoopConnection, Question
+from ottla.broker.peers.peer_connection import PeerConnection, Question
 from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
 from ottla.broker.requests.connection import Connection
 from ottla.broker.timers import Timers
@@ -55,7 +55,7 @@ class Story:
         self.local = FakeController() if combined else None
         self.leader: Address | None = Address("h", 1)
         self.heard: list[int | None] = []
-        way = cast(LoopConnection, self.connection)
+        way = cast(PeerConnection, self.connection)
         self.channel = ControllerChannel(lambda: self.leader, way, self.local, self.timers, self.clock)
 
     def ask(self, done: Callable[[Any], None] | None = None) -> None:

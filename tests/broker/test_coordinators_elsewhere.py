@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere, Inquiry, Verdicts
-from ottla.broker.peers.loop_connection import Question
+from ottla.broker.peers.peer_connection import Question
 from ottla.broker.transactional_write import code_of_verdict
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import ErrorCode, OttlaError

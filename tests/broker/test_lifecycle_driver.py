@@ -9,7 +9,7 @@ import pytest
 
 from ottla.broker.controllers.lifecycle_driver import LOOK_SECONDS, LifecycleDriver
 from ottla.broker.controllers.node_errors import RegistrationLostError
-from ottla.broker.peers.loop_connection import LoopConnection
+from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.broker.peers.peer_errors import PeerLost
 from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
@@ -37,7 +37,7 @@ class Story:
         self.leader: Address | None = HERE
         self.happened: list[Any] = []
         lifecycle = BrokerLifecycle(WHO, Spans(HEARTBEAT_SECONDS, 60.0, 30.0), 0.0)
-        way = cast(LoopConnection, self.connection)
+        way = cast(PeerConnection, self.connection)
         around = self, self.timers, self.clock, dict
         self.driver = LifecycleDriver(lifecycle, lambda: self.leader, way, self.local, *around)
         self.driver.start()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ottla.broker.coordinators.deliveries import Deliveries
 from ottla.broker.coordinators.end_markers import TransactionEnd
 from ottla.broker.coordinators.markers_elsewhere import MarkersElsewhere, Told
-from ottla.broker.peers.loop_connection import Question
+from ottla.broker.peers.peer_connection import Question
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction

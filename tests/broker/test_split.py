@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,15 +10,12 @@ import pytest
 from ottla.broker.embedded import Broker
 from ottla.broker.local_nodes import LocalNode, settings_of
 from ottla.broker.local_split import Sides, places_of
-from ottla.broker.peers.peer_connection import CONNECT_SECONDS, PeerConnection
+from ottla.broker.peers.peer_connection import CONNECT_SECONDS
 from ottla.broker.peers.peer_errors import PeerLost
-from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig, read_config
-from ottla.clock import SystemClock
 from ottla.coordination.quorum.observer import Address
-from ottla.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from tests.broker.security.test_loop_connection import Loop
-from tests.patience import PATIENCE
+from ottla.protocol.messages.describe_cluster import DescribeClusterResponse
+from tests.broker.security.test_peer_connection import Loop
 
 
 @pytest.fixture(scope="module")
@@ -103,50 +98,6 @@ def test_it_is_given_up_as_where_no_packet_comes_back(loop: Loop, there: Address
 def test_others_are_asked_all_the_while(loop: Loop, there: Address) -> None:
     loop.split.keep_apart([Address("127.0.0.1", 1)])
     assert is_answer(loop.answer(there))
-
-
-def ask(connection: PeerConnection, address: Address, seconds: float) -> DescribeClusterResponse:
-    return connection.ask(address, DescribeClusterRequest(), 1, DescribeClusterResponse, seconds)
-
-
-@pytest.mark.parametrize("is_known", [False, True])
-def test_a_thread_that_asks_waits_for_the_end_of_the_split_or_of_its_patience(there: Address, is_known: bool) -> None:
-    peers = Peers(BrokerConfig(), SystemClock())
-    connection = peers.controller("me")
-    if is_known:
-        assert ask(connection, there, PATIENCE).brokers
-    peers.split.keep_apart([there])
-    with pytest.raises(PeerLost, match="in time"):
-        ask(connection, there, 0.05)
-    healing = threading.Thread(target=peers.split.keep_apart, args=([],))
-    healing.start()
-    assert ask(connection, there, PATIENCE).brokers
-    healing.join()
-    connection.close()
-
-
-def test_a_thread_that_asks_goes_on_when_it_is_another_who_is_to_be_asked() -> None:
-    peers, still = Peers(BrokerConfig(), SystemClock()), threading.Event()
-    connection = peers.controller("me")
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-
-        def move() -> None:
-            still.set()
-            connection.wakeup()
-
-        moving = threading.Thread(target=move)
-        moving.start()
-        with pytest.raises(PeerLost, match="another is to be asked"):
-            connection.ask(
-                Address(*silent.getsockname()),
-                DescribeClusterRequest(),
-                1,
-                DescribeClusterResponse,
-                PATIENCE,
-                lambda: not still.is_set(),
-            )
-        moving.join()
-    connection.close()
 
 
 def test_sides_hide_the_ports_of_both_halves_of_a_node_from_each_other(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ class BrokerRole:
             config, directory, clock, timers, self.disk, apis, None if local is None else local.image
         )
         self._gap_check = GapCheck(directory, self.disk)
-        around = selector, server.call_soon, end, fail, self._open_ports_in_time, local
+        around = selector, server.call_soon, end, fail, self._open_ports_in_time, self.disk, local
         self._joined = join(self.node, listeners.names, *around) if config.joins else None
         self.node.reached_at = listeners.addresses
         self.node.passwords.ensure(users)

@@ -37,7 +37,7 @@ from ottla.broker.controllers.terms import terms
 from ottla.broker.disk import Disk
 from ottla.broker.gate import Gate
 from ottla.broker.machines.observed_snapshots import snapshot_rules
-from ottla.broker.peers.loop_connection import LoopConnection
+from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.broker.peers.peer_login import PeerLogins
 from ottla.broker.peers.split import Split
 from ottla.broker.requests.connection import Connection
@@ -135,8 +135,8 @@ class ControllerRole:
             self.split,
         )
         name = f"ottla-controller-{self._config.node_id}"
-        self._peers = ControllerPeers(lambda node: LoopConnection(f"{name}-{node}", *how), place)
-        self._introducing_peers = ControllerPeers(lambda node: LoopConnection(f"{name}-{node}-aside", *how), place)
+        self._peers = ControllerPeers(lambda node: PeerConnection(f"{name}-{node}", *how), place)
+        self._introducing_peers = ControllerPeers(lambda node: PeerConnection(f"{name}-{node}-aside", *how), place)
 
     def local_metadata(self) -> LocalMetadata:
         """Return the committed metadata for the broker role of this node. OttlaError if it cannot be read."""

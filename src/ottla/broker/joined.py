@@ -8,6 +8,7 @@ from uuid import UUID
 
 from ottla.broker.cluster.own_topics import TRANSACTION_STATE
 from ottla.broker.cluster.topics import leader_of_key
+from ottla.broker.disk import Disk
 from ottla.broker.machines.runtime import Pending
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
@@ -127,6 +128,7 @@ def join(
     end: Callable[[], None],
     fail: Callable[[OttlaError], None],
     open_ports: Callable[[], None],
+    disk: Disk,
     local: LocalMetadata | None,
 ) -> Joined:
     """Make a broker that has these listeners one of the cluster's; nothing is sent before `start`.
@@ -138,7 +140,16 @@ def join(
 
     told = listeners_of(node.config, {name: each.address for each, name in listeners.items()})
     membership = Membership(
-        node.config, node.directory, node.observed, told, selector, node.timers, node.clock, call_soon, local
+        node.config,
+        node.directory,
+        node.observed,
+        told,
+        selector,
+        node.timers,
+        node.clock,
+        call_soon,
+        disk.submit,
+        local,
     )
     from ottla.coordination.lifecycle.handing_over import is_news
 

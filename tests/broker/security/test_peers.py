@@ -9,18 +9,22 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.peers.peer_connection import PeerConnection
+from ottla.broker.peers.peer_connection import Question
 from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
 from ottla.broker.peers.peer_login import BegunLogin, PeerLogins
 from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.broker.settings.peer_security import towards_brokers, towards_controllers
+from ottla.broker.timers import Timers
 from ottla.clock import SystemClock
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import ConfigError
+from ottla.network.selector import Selector
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from tests.broker.own_connections import turn
 from tests.broker.security.secured import LISTED, LISTED_PASSWORD, PASSWORD, PROTOCOLS, USER, Secured
 from tests.certificates import Authority
+from tests.patience import eventually
 
 JAAS = "org.apache.kafka.common.security."
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule required"
@@ -175,22 +179,48 @@ def config_towards(
     return read_config({**JOINING, **settings, **more})
 
 
+class Conversation:
+    """A connection to a controller, and the loop in which it is."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._selector, self._timers, self._clock = Selector(), Timers(), SystemClock()
+        self.connection = Peers(config, self._clock).controller("me", self._selector, self._timers)
+
+    def ask(self, address: Address) -> DescribeClusterResponse:
+        """Return the response; PeerLost states why there is none."""
+        heard: list[Any] = []
+        question = Question(address, DescribeClusterRequest(), 1, DescribeClusterResponse, heard.append)
+        self.connection.ask(question)
+
+        def has_heard() -> bool:
+            turn(self._selector)
+            self._timers.run(self._clock.monotonic())
+            return bool(heard)
+
+        eventually(has_heard)
+        (said,) = heard
+        if isinstance(said, PeerLost):
+            raise said
+        assert isinstance(said, DescribeClusterResponse)
+        return said
+
+    def close(self) -> None:
+        self.connection.close()
+        self._selector.close_all()
+
+
 @contextmanager
-def conversation(config: BrokerConfig) -> Iterator[PeerConnection]:
-    connection = Peers(config, SystemClock()).controller("me")
+def conversation(config: BrokerConfig) -> Iterator[Conversation]:
+    conversation = Conversation(config)
     try:
-        yield connection
+        yield conversation
     finally:
-        connection.close()
+        conversation.close()
 
 
-def ask(connection: PeerConnection, secured: Secured, listener: str) -> DescribeClusterResponse:
+def ask(conversation: Conversation, secured: Secured, listener: str) -> DescribeClusterResponse:
     host, _, port = secured.broker.addresses[listener].rpartition(":")
-    address = Address(host, int(port))
-    answer: DescribeClusterResponse = connection.ask(
-        address, DescribeClusterRequest(), 1, DescribeClusterResponse, SECONDS
-    )
-    return answer
+    return conversation.ask(Address(host, int(port)))
 
 
 @pytest.mark.parametrize("listener", ["SASL_SSL", "SASL_PLAINTEXT"])
@@ -254,9 +284,9 @@ def test_a_certificate_of_strangers_is_a_refusal(secured: Secured, tmp_path_fact
 def test_a_login_is_repeated_before_the_other_side_ends_it(secured: Secured) -> None:
     with conversation(config_towards(secured, "SASL_SSL", "SCRAM-SHA-256", USER, PASSWORD)) as connection:
         assert ask(connection, secured, "SASL_SSL").brokers
-        connection._login_until = 0.0
+        connection.connection._login_until = 0.0
         assert ask(connection, secured, "SASL_SSL").brokers
-        assert connection._login_until > time.monotonic()
+        assert connection.connection._login_until > time.monotonic()
 
 
 def test_a_listener_that_asks_for_no_login_is_told_so(secured: Secured) -> None:
@@ -264,10 +294,3 @@ def test_a_listener_that_asks_for_no_login_is_told_so(secured: Secured) -> None:
     with conversation(config) as connection, pytest.raises(PeerRefused) as caught:
         ask(connection, secured, "PLAINTEXT")
     assert str(caught.value).endswith("have listener.security.protocol.map say what CONTROLLER speaks there")
-
-
-def test_who_is_given_up_says_so_to_whoever_waits(secured: Secured) -> None:
-    with conversation(config_towards(secured, "SASL_SSL", "PLAIN", USER, PASSWORD)) as connection:
-        connection.give_up()
-        with pytest.raises(PeerLost, match="nothing came in time"):
-            ask(connection, secured, "SASL_SSL")

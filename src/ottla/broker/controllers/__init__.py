@@ -1,4 +1,4 @@
-"""A broker's conversations with the controllers of its cluster, each in a thread of its own.
+"""The controller role's parts, and a broker's way to the active controller; all in the event loop.
 
-lifecycle_driver: that it is there · metadata_fetcher: what they decided · controller_channel: what clients want of them
+lifecycle_driver: registration and heartbeats · metadata_fetcher, local_metadata: what was decided · controller_channel: requests
 """

@@ -1,7 +1,7 @@
 """The broker's way to the active controller, for what clients and the broker itself want of it.
 
     forward, ask ──► the active controller is in this process ──► a direct call ──► done(response)
-                └──► it is elsewhere ──► queue ──► one request at a time over a LoopConnection ──► done(response)
+                └──► it is elsewhere ──► queue ──► one request at a time over a PeerConnection ──► done(response)
 
 A request that is not answered is sent again, to the controller that is active by then, for as long as clients wait. A request
 of a client travels in an envelope that names the client (KIP-590).
@@ -16,7 +16,7 @@ from functools import partial
 from ipaddress import ip_address
 from typing import Any, NamedTuple, Protocol
 
-from ottla.broker.peers.loop_connection import LoopConnection, Question
+from ottla.broker.peers.peer_connection import PeerConnection, Question
 from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
 from ottla.broker.requests.call import Call, HangUp, Outcome
 from ottla.broker.requests.connection import Connection
@@ -83,7 +83,7 @@ class ControllerChannel:
     def __init__(
         self,
         leader: Callable[[], Address | None],
-        connection: LoopConnection,
+        connection: PeerConnection,
         local: LocalController | None,
         timers: Timers,
         clock: Clock,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ottla.broker.peers.loop_connection import LoopConnection, Question
+from ottla.broker.peers.peer_connection import PeerConnection, Question
 from ottla.broker.peers.peer_errors import PeerGone, PeerLost
 from ottla.coordination.quorum.events import Event, PeerConnected, RequestFailed, ResponseReceived
 from ottla.coordination.quorum.observer import Address
@@ -39,12 +39,12 @@ API_VERSIONS = 0
 class ControllerPeers:
     """Belongs to the loop. What comes back is put into `news`, for the loop to take from there."""
 
-    def __init__(self, connect: Callable[[int], LoopConnection], address: Callable[[int], Address | None]) -> None:
+    def __init__(self, connect: Callable[[int], PeerConnection], address: Callable[[int], Address | None]) -> None:
         """`address` says where a node is, if that is known by now."""
         self.news: deque[Event] = deque()
         self._connect = connect
         self._address = address
-        self._connections: dict[int, LoopConnection] = {}
+        self._connections: dict[int, PeerConnection] = {}
         self._under_way: dict[int, int] = {}
         self._met: set[int] = set()
         """Who has said on its connection what it can do."""

@@ -1,6 +1,6 @@
 """Registers a broker with the active controller, and sends its heartbeats, in the event loop of the node.
 
-    BrokerLifecycle (pure) ──► Send ──► the active controller in this process, or a LoopConnection ──► Registered, Beaten, Unanswered ──┐
+    BrokerLifecycle (pure) ──► Send ──► the active controller in this process, or a PeerConnection ──► Registered, Beaten, Unanswered ──┐
            ▲                                                                                                                      │
            └──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────┘
 
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from ottla.broker.controllers.controller_channel import LocalController
 from ottla.broker.controllers.node_errors import RegistrationLostError
-from ottla.broker.peers.loop_connection import LoopConnection, Question
+from ottla.broker.peers.peer_connection import PeerConnection, Question
 from ottla.broker.peers.peer_errors import PeerLost
 from ottla.broker.timers import Timer, Timers
 from ottla.clock import Clock
@@ -72,7 +72,7 @@ class LifecycleDriver:
         self,
         lifecycle: BrokerLifecycle,
         leader: Callable[[], Address | None],
-        connection: LoopConnection,
+        connection: PeerConnection,
         local: LocalController | None,
         host: Host,
         timers: Timers,

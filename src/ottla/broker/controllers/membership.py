@@ -10,7 +10,8 @@ from ottla.broker.controllers.controller_channel import ControllerChannel
 from ottla.broker.controllers.errands import Errands
 from ottla.broker.controllers.lifecycle_driver import ANSWER_SECONDS, LifecycleDriver
 from ottla.broker.controllers.local_metadata import LocalMetadata
-from ottla.broker.controllers.metadata_fetcher import MetadataFetcher
+from ottla.broker.controllers.metadata_fetcher import ANSWER_SECONDS as FETCH_SECONDS
+from ottla.broker.controllers.metadata_fetcher import MetadataFetcher, Submit
 from ottla.broker.machines.observed_metadata import ObservedMetadata, Prepared
 from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig
@@ -28,7 +29,7 @@ from ottla.coordination.lifecycle.events import (
     StopWanted,
 )
 from ottla.coordination.lifecycle.handing_over import is_awaited
-from ottla.coordination.quorum.observer import Address, Observer
+from ottla.coordination.quorum.observer import Address, LogEnd, Observer, Outcome
 from ottla.errors import OttlaError
 from ottla.kafka_id import id_of
 from ottla.network.selector import Selector
@@ -38,7 +39,7 @@ from ottla.storage.directory.data_directory import DataDirectory
 
 
 class Membership:
-    """Made in the broker's loop, as all of it is called there; its threads hand over to the loop what concerns it."""
+    """Belongs to the loop."""
 
     def __init__(
         self,
@@ -50,9 +51,10 @@ class Membership:
         timers: Timers,
         clock: Clock,
         call_soon: Callable[[Callable[[], None]], None],
+        submit: Submit,
         local: LocalMetadata | None,
     ) -> None:
-        """`local` is the metadata of the controller role in this process, if it has one."""
+        """`submit` runs work on a disk thread; `local` is the metadata of the controller role in this process, if it has one."""
         self._metadata = metadata
         self._directory = directory
         self._call_soon = call_soon
@@ -77,7 +79,7 @@ class Membership:
         self.peers = Peers(config, clock)
         source: LocalMetadata | MetadataFetcher
         if local is None:
-            source = self._fetcher_of(config)
+            source = self._fetcher_of(config, submit, selector, timers, clock)
         else:
             source = local
             local.connect(self._report, self._tell_of_leader)
@@ -86,7 +88,7 @@ class Membership:
         in_loop = selector, timers
 
         def channel(client_id: str) -> ControllerChannel:
-            connection = self.peers.controller_in_loop(client_id, *in_loop)
+            connection = self.peers.controller(client_id, *in_loop)
             return ControllerChannel(lambda: source.leader, connection, role, timers, clock)
 
         self.channel = channel("ottla-forwarder")
@@ -96,7 +98,7 @@ class Membership:
         self._lifecycle = LifecycleDriver(
             BrokerLifecycle(who, spans_of(config), clock.monotonic()),
             lambda: source.leader,
-            self.peers.controller_in_loop("ottla-lifecycle", *in_loop, ANSWER_SECONDS),
+            self.peers.controller("ottla-lifecycle", *in_loop, ANSWER_SECONDS),
             role,
             self,
             timers,
@@ -104,23 +106,25 @@ class Membership:
             lambda: dict(metadata.machine.registrations),
         )
 
-    def _fetcher_of(self, config: BrokerConfig) -> MetadataFetcher:
-        directory, metadata = self._directory, self._metadata
+    def _fetcher_of(
+        self, config: BrokerConfig, submit: Submit, selector: Selector, timers: Timers, clock: Clock
+    ) -> MetadataFetcher:
+        directory = self._directory
         known = [Address(*each) for each in controllers(config)]
         observer = Observer(known, config.node_id, directory.cluster_id, id_of(directory.meta.directory_id))
         return MetadataFetcher(
             observer,
-            lambda: metadata.end,
-            metadata.prepare,
-            self._keep,
-            self._call_soon,
+            self,
+            self.peers.controller("ottla-metadata", selector, timers, FETCH_SECONDS),
+            submit,
+            timers,
+            clock,
             self.end,
-            self.peers.controller("ottla-metadata"),
             self._tell_of_leader,
         )
 
     def _tell_of_leader(self) -> None:
-        """Report to a controller that was elected; from any thread."""
+        """Report to a controller that was elected."""
         self._call_soon(lambda: self._lifecycle.tell(ControllerElected()))
 
     def start(self) -> None:
@@ -160,7 +164,13 @@ class Membership:
     def end(self, error: OttlaError | None) -> None:
         self._call_soon(lambda: self.on_end(error))
 
-    def _keep(self, outcome: Prepared) -> None:
+    def fetched_end(self) -> LogEnd:
+        return self._metadata.end
+
+    def prepare(self, outcome: Outcome) -> Prepared:
+        return self._metadata.prepare(outcome)
+
+    def keep(self, outcome: Prepared) -> None:
         self._tell(self._metadata.applied, self._metadata.keep(outcome))
 
     def _go_on(self) -> None:

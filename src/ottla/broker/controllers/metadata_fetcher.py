@@ -1,24 +1,29 @@
-"""Fetches the metadata's log from the controllers, in a thread; what came is kept and acted on in the broker's loop.
+"""Fetches the metadata log from the controllers, for a broker without the controller role. Runs in the event loop.
 
-One answer is under way to the loop at a time: the next question says where the log ends after it.
+    fetch ──► response ──► Observer (pure) ──► append, or truncate ──► apply ──► fetch …
+                                        └────► a piece of a snapshot ──► a disk thread writes it ──► fetch …
+
+One request is under way at a time. The next one states where the log ends after the response was handled.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
-from queue import SimpleQueue
+from typing import Any, Protocol
 
 from ottla.broker.controllers.node_errors import explain_unwritable_metadata
 from ottla.broker.machines.observed_metadata import Prepared
-from ottla.broker.peers.peer_connection import PeerConnection
-from ottla.broker.peers.peer_errors import PeerRefused
+from ottla.broker.peers.peer_connection import PeerConnection, Question
+from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
+from ottla.broker.timers import Timers
+from ottla.clock import Clock
 from ottla.coordination.quorum.observer import (
     FETCH_VERSION,
     SNAPSHOT_VERSION,
     Address,
     Fail,
+    KeepPiece,
     LogEnd,
     Observer,
     Outcome,
@@ -29,144 +34,213 @@ from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersions
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from ottla.protocol.messages.fetch import FetchRequest, FetchResponse
 from ottla.protocol.messages.fetch_snapshot import FetchSnapshotResponse
+from ottla.protocol.schema import Message
 
 log = logging.getLogger(__name__)
 ANSWER_SECONDS = 2.0
-"""`controller.quorum.fetch.timeout.ms`: who is silent for so long does not lead."""
+"""`controller.quorum.fetch.timeout.ms`: a controller that is silent for so long does not lead."""
 AGAIN_SECONDS = 1.0
-"""The pause after a failure that is the broker's own."""
+"""The pause after a failure of the broker's own."""
 DESCRIBE_CLUSTER_VERSION, CONTROLLERS = 1, 2
+Submit = Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]
+"""Runs work on a disk thread, then calls the second argument in the loop, with the error if there was one."""
+
+
+class Copy(Protocol):
+    """The broker's copy of the metadata log."""
+
+    def fetched_end(self) -> LogEnd:
+        """Return where the copy ends."""
+
+    def prepare(self, outcome: Outcome) -> Prepared:
+        """Do what takes long, on a disk thread."""
+
+    def keep(self, outcome: Prepared) -> None:
+        """Write what was fetched, and apply what is committed. OttlaError if the disk does not take it."""
 
 
 class MetadataFetcher:
-    """Runs an `Observer`."""
+    """Runs an `Observer`. Belongs to the loop."""
 
     def __init__(
         self,
         observer: Observer,
-        end: Callable[[], LogEnd],
-        prepare: Callable[[Outcome], Prepared],
-        keep: Callable[[Prepared], None],
-        call_soon: Callable[[Callable[[], None]], None],
-        fail: Callable[[OttlaError], None],
+        copy: Copy,
         connection: PeerConnection,
+        submit: Submit,
+        timers: Timers,
+        clock: Clock,
+        fail: Callable[[OttlaError], None],
         on_leader: Callable[[], None],
     ) -> None:
-        """`end` and `keep` are called in the loop, by `call_soon`; `prepare` before that, in the thread, as is `on_leader`, where there is a new one."""
+        """`submit` runs work on a disk thread; `on_leader` is called if another controller has become active."""
         self._observer = observer
-        self._end = end
-        self._prepare = prepare
-        self._keep = keep
-        self._call_soon = call_soon
-        self._fail = fail
+        self._copy = copy
         self._connection = connection
+        self._submit = submit
+        self._timers = timers
+        self._clock = clock
+        self._fail = fail
         self._on_leader = on_leader
-        self._known = False
-        """Whether a controller has answered: who has been let in once waits for it."""
+        self._has_answer = False
+        """True once a controller has answered: a broker that was let in once waits until it is let in again."""
         self._versions: dict[Address, int] = {}
+        """The newest version of Fetch that each controller knows."""
         self._refusals: set[Address] = set()
-        """Controllers that have not let us in, or were not to be believed, since one was last heard."""
-        self._ends: SimpleQueue[LogEnd | None] = SimpleQueue()
-        self._over = False
-        self._stumbled = False
-        """True if the last answer could not be acted on: the next fetch waits a while."""
-        self._thread = threading.Thread(target=self._run, name="ottla-metadata", daemon=True)
+        """Controllers that refused this broker, or belong to another cluster, since the last answer of one."""
+        self._is_over = False
 
     @property
     def leader(self) -> Address | None:
-        """Where the active controller is, if that is known."""
+        """The address of the active controller, if it is known."""
         return self._observer.leader
 
     def start(self) -> None:
-        self._ends.put(self._end())
-        self._thread.start()
+        self._fetch()
 
     def close(self) -> None:
-        """Fetch no more, and wait for the thread; to be called in the loop."""
-        self._over = True
-        self._ends.put(None)
-        self._connection.give_up()
-        if self._thread.is_alive():
-            self._thread.join()
+        """Fetch nothing any more."""
+        self._is_over = True
         self._connection.close()
 
-    def _run(self) -> None:
+    def _fetch(self) -> None:
+        if self._is_over:
+            return
         try:
-            while (end := self._ends.get()) is not None and not self._over:
-                if self._stumbled:
-                    self._stumbled = False
-                    self._connection.wait(AGAIN_SECONDS)
-                outcome = self._try_once(end)
-                while isinstance(outcome, Retry) and not self._over:
-                    if outcome.after_ms:
-                        self._connection.wait(outcome.after_ms / 1000)
-                    outcome = self._try_once(end)
-                if isinstance(outcome, Fail):
-                    self._fail(OttlaError(outcome.sentence))
-                    return
-                self._call_soon(lambda outcome=outcome: self._hand_over(outcome))  # type: ignore[misc]
-        except OttlaError as error:
-            self._fail(error)
-
-    def _try_once(self, end: LogEnd) -> Prepared:
-        """The outcome of a fetch. One that fails by an error of the broker's own is logged and retried."""
-        try:
-            return self._outcome(end)
-        except OttlaError:
-            raise
+            self._send_fetch()
         except Exception:
             log.exception("a fetch of the cluster's metadata failed, and is retried")
-            self._connection.wait(AGAIN_SECONDS)
-            return self._observer.lost()
+            self._fetch_after(AGAIN_SECONDS)
 
-    def _outcome(self, end: LogEnd) -> Prepared:
-        request, version = self._observer.request(end)
-        answer = FetchSnapshotResponse if version == SNAPSHOT_VERSION else FetchResponse
+    def _send_fetch(self) -> None:
+        request, version = self._observer.request(self._copy.fetched_end())
         address = self._observer.address
-        try:
-            if answer is FetchResponse:
-                version = min(version, self._spoken(address))
-            heard = self._connection.ask(address, request, version, answer, ANSWER_SECONDS)
-        except PeerRefused as error:
-            return self._refused(address, error)
-        except OttlaError as error:
-            self._versions.pop(address, None)  # it may come back as another
-            if not self._over:
-                log.info("the controller at %s did not answer: %s", address, error)
-            return self._observer.lost()
-        assert isinstance(heard, FetchResponse | FetchSnapshotResponse)
-        if heard.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID:
-            return self._of_another_cluster(address)
-        self._known = True
-        self._refusals.clear()
-        return self._prepare(self._answered(heard))
+        if version == SNAPSHOT_VERSION:
+            self._ask(address, request, version, FetchSnapshotResponse, self._fetched)
+        elif address in self._versions:
+            version = min(version, self._versions[address])
+            self._ask(address, request, version, FetchResponse, self._fetched)
+        else:
+            self._ask(address, ApiVersionsRequest(), 0, ApiVersionsResponse, self._learn_versions)
 
-    def _answered(self, heard: FetchResponse | FetchSnapshotResponse) -> Outcome:
+    def _fetch_after(self, seconds: float) -> None:
+        self._timers.at(self._clock.monotonic() + seconds, self._fetch)
+
+    def _ask(
+        self,
+        address: Address,
+        request: Message,
+        version: int,
+        answer: type[Message],
+        then: Callable[[Address, Any], None],
+    ) -> None:
+        """Send a request; `then` takes the response. Without one, another controller is asked."""
+
+        def done(said: Any) -> None:
+            if self._is_over:
+                return
+            try:
+                if isinstance(said, PeerRefused):
+                    self._act(self._refused(address, said))
+                elif isinstance(said, PeerLost):
+                    self._versions.pop(address, None)  # it may come back as another version
+                    log.info("the controller at %s did not answer: %s", address, said)
+                    self._act(self._observer.lost())
+                else:
+                    then(address, said)
+            except Exception:
+                log.exception("a fetch of the cluster's metadata failed, and is retried")
+                self._fetch_after(AGAIN_SECONDS)
+
+        self._connection.ask(Question(address, request, version, answer, done))
+
+    def _learn_versions(self, address: Address, said: ApiVersionsResponse) -> None:
+        known = {each.api_key: each.max_version for each in said.api_keys}
+        self._versions[address] = known.get(FetchRequest.KEY, FETCH_VERSION)
+        self._fetch()
+
+    def _fetched(self, address: Address, said: FetchResponse | FetchSnapshotResponse) -> None:
+        if said.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID:
+            request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
+            question = Question(
+                address,
+                request,
+                DESCRIBE_CLUSTER_VERSION,
+                DescribeClusterResponse,
+                lambda told: self._act(self._of_another_cluster(address, told)),
+            )
+            self._connection.ask(question)
+            return
+        self._has_answer = True
+        self._refusals.clear()
         before = self._observer.leader, self._observer.leader_epoch
-        outcome = self._observer.answered(heard)
+        outcome = self._observer.answered(said)
         if self._observer.leader is not None and (self._observer.leader, self._observer.leader_epoch) != before:
             self._on_leader()
-        return outcome
+        self._act(outcome)
 
-    def _spoken(self, address: Address) -> int:
-        """The newest Fetch that a controller knows; each is asked once."""
-        if address not in self._versions:
-            said = self._connection.ask(address, ApiVersionsRequest(), 0, ApiVersionsResponse, ANSWER_SECONDS)
-            known = {each.api_key: each.max_version for each in said.api_keys}
-            self._versions[address] = known.get(FetchRequest.KEY, FETCH_VERSION)
-        return self._versions[address]
+    # outcomes
 
-    def _of_another_cluster(self, address: Address) -> Outcome:
-        """Say of which; the controller is asked. One that was put among others must not end this broker."""
-        theirs = "another, of which it does not say the id"
+    def _act(self, outcome: Outcome) -> None:
+        if self._is_over:
+            return
+        match outcome:
+            case Fail():
+                self._stop(OttlaError(outcome.sentence))
+            case Retry():
+                self._fetch_after(outcome.after_ms / 1000)
+            case KeepPiece():
+                self._write_piece(outcome)
+            case _:
+                self._keep(outcome)
+
+    def _write_piece(self, piece: KeepPiece) -> None:
+        """Write a piece of a snapshot on a disk thread, and read the snapshot there if it is the last one."""
+        prepared: list[Prepared] = []
+
+        def work() -> None:
+            prepared.append(self._copy.prepare(piece))
+
+        def done(error: BaseException | None) -> None:
+            if self._is_over:
+                return
+            if isinstance(error, OttlaError):
+                self._stop(explain_unwritable_metadata("broker", error))
+            elif error is not None:
+                log.error("a piece of a snapshot could not be kept; it is fetched again", exc_info=error)
+                self._fetch_after(AGAIN_SECONDS)
+            elif isinstance(prepared[0], Retry):
+                self._fetch_after(prepared[0].after_ms / 1000)
+            else:
+                self._keep(prepared[0])
+
+        self._submit(work, done)
+
+    def _keep(self, outcome: Prepared) -> None:
+        """Apply what was fetched, and fetch what comes next."""
         try:
-            request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
-            said = self._connection.ask(
-                address, request, DESCRIBE_CLUSTER_VERSION, DescribeClusterResponse, ANSWER_SECONDS
-            )
-            theirs = said.cluster_id or theirs
+            self._copy.keep(outcome)
         except OttlaError as error:
-            log.info("the controller at %s does not say of which cluster it is: %s", address, error)
+            self._stop(explain_unwritable_metadata("broker", error))
+        except Exception:
+            log.exception("fetched metadata could not be acted on; fetching continues after what was kept")
+            self._fetch_after(AGAIN_SECONDS)
+        else:
+            self._timers.at(self._clock.monotonic(), self._fetch)  # in the next turn: other requests come first
+
+    def _stop(self, error: OttlaError) -> None:
+        self._is_over = True
+        self._fail(error)
+
+    # controllers that refuse
+
+    def _of_another_cluster(self, address: Address, said: Any) -> Outcome:
+        """Report the other cluster. A controller of another cluster among the configured ones must not stop this broker."""
+        theirs = "another, of which it does not say the id"
+        if isinstance(said, DescribeClusterResponse):
+            theirs = said.cluster_id or theirs
+        else:
+            log.info("the controller at %s does not say of which cluster it is: %s", address, said)
         sentence = (
             f"cluster.id = {self._observer.cluster_id} in meta.properties, and the cluster of the controller at {address} is "
             f"{theirs}: look at controller.quorum.bootstrap.servers, or format an empty directory for that cluster"
@@ -174,13 +248,12 @@ class MetadataFetcher:
         return self._without(address, sentence, is_final=True)
 
     def _refused(self, address: Address, error: PeerRefused) -> Outcome:
-        """Try the others; who is refused by all before it was ever heard has nothing to wait for."""
-        return self._without(
-            address, f"the controller at {address} does not let this broker in: {error}", is_final=not self._known
-        )
+        """Ask the others. A broker that all of them refuse before any has answered stops."""
+        sentence = f"the controller at {address} does not let this broker in: {error}"
+        return self._without(address, sentence, is_final=not self._has_answer)
 
     def _without(self, address: Address, sentence: str, *, is_final: bool) -> Outcome:
-        """Try the others; Fail where it is final and all have said so."""
+        """Ask the others; Fail if `is_final` and all of them have refused."""
         is_news = address not in self._refusals
         self._refusals.add(address)
         if is_final and self._refusals.issuperset(self._observer.bootstrap):
@@ -188,17 +261,3 @@ class MetadataFetcher:
         if is_news:
             log.warning("%s", sentence)
         return self._observer.lost()
-
-    def _hand_over(self, outcome: Prepared) -> None:
-        """Keep what came, and let the thread ask again; runs in the loop."""
-        if self._over:
-            return
-        try:
-            self._keep(outcome)
-        except OttlaError as error:
-            self._fail(explain_unwritable_metadata("broker", error))
-            return
-        except Exception:
-            log.exception("fetched metadata could not be acted on; fetching continues after what was kept")
-            self._stumbled = True
-        self._ends.put(self._end())

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct, field
 
 from ottla.broker.peers.batched_questions import BatchedQuestions, Form
-from ottla.broker.peers.loop_connection import LoopConnection
+from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import ErrorCode, OttlaError, name_of
 from ottla.model import TopicPartition
@@ -62,7 +62,7 @@ class CoordinatorsElsewhere:
         self,
         find: Callable[[str], int],
         address: Callable[[int], Address | None],
-        connect: Callable[[int], LoopConnection],
+        connect: Callable[[int], PeerConnection],
         me: int,
         ask_here: Callable[[Inquiry, Callable[[Verdicts, int], None]], None],
     ) -> None:

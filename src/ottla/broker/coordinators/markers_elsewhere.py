@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ottla.broker.coordinators.end_markers import TransactionEnd
 from ottla.broker.peers.batched_questions import BatchedQuestions, Form
-from ottla.broker.peers.loop_connection import LoopConnection
+from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import ErrorCode, OttlaError
 from ottla.model import TopicPartition
@@ -46,7 +46,7 @@ class MarkersElsewhere:
         self,
         leader_of: Callable[[TopicPartition], int | None],
         address: Callable[[int], Address | None],
-        connect: Callable[[int], LoopConnection],
+        connect: Callable[[int], PeerConnection],
     ) -> None:
         """`leader_of` says who leads a partition, -1 where nobody does, None where there is no such partition."""
         self._leader_of = leader_of

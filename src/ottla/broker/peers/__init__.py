@@ -1,4 +1,4 @@
-"""Conversations with others of the cluster, controllers and brokers, encrypted and logged in as the settings say.
+"""Connections to other nodes of the cluster, controllers and brokers, encrypted and logged in as the settings say.
 
-peer_connection: one conversation, for a thread · loop_connection: one in the broker's loop, which knows it as own_connection · peers: who makes them · split: whom they do not reach for now
+peer_connection: one connection, in the event loop, which knows it as own_connection · peers: makes them · split: the nodes that are not reached for now
 """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ottla.broker.peers.loop_connection import LoopConnection, Question
+from ottla.broker.peers.peer_connection import PeerConnection, Question
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import OttlaError
 from ottla.protocol.schema import Message
@@ -28,7 +28,7 @@ class BatchedQuestions(Generic[Item]):
     def __init__(
         self,
         address: Callable[[int], Address | None],
-        connect: Callable[[int], LoopConnection],
+        connect: Callable[[int], PeerConnection],
         choose: Callable[[Sequence[Item]], list[Item]],
         form: Callable[[list[Item]], Form],
         answered: Callable[[int, list[Item], Any], None],
@@ -39,7 +39,7 @@ class BatchedQuestions(Generic[Item]):
         self._choose = choose
         self._form = form
         self._answered = answered
-        self._connections: dict[int, LoopConnection] = {}
+        self._connections: dict[int, PeerConnection] = {}
         self._waiting: dict[int, list[Item]] = {}
         self._asked: dict[int, list[Item]] = {}
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.peers.loop_connection import ANSWER_SECONDS, LoopConnection
-from ottla.broker.peers.peer_connection import PeerConnection
+from ottla.broker.peers.peer_connection import ANSWER_SECONDS, PeerConnection
 from ottla.broker.peers.peer_login import PeerLogins
 from ottla.broker.peers.split import Split
 from ottla.broker.settings.config import BrokerConfig
@@ -31,19 +30,14 @@ class Peers:
         """The name of the listener by which other brokers are reached: each has registered where it is."""
         return self._brokers.listener
 
-    def controller(self, client_id: str) -> PeerConnection:
-        """A conversation with whichever controller it is by then."""
-        how = self._controllers, self._logins_to_controllers, self._to_controllers, self.split
-        return PeerConnection(client_id, self._clock, *how)
-
-    def controller_in_loop(
+    def controller(
         self, client_id: str, selector: Selector, timers: Timers, answer_seconds: float = ANSWER_SECONDS
-    ) -> LoopConnection:
+    ) -> PeerConnection:
         """Return a connection to whichever controller is asked, for the loop to which these belong."""
         how = self._controllers, self._logins_to_controllers, self._to_controllers, self.split
-        return LoopConnection(client_id, selector, timers, self._clock, *how, answer_seconds)
+        return PeerConnection(client_id, selector, timers, self._clock, *how, answer_seconds)
 
-    def broker(self, client_id: str, selector: Selector, timers: Timers) -> LoopConnection:
+    def broker(self, client_id: str, selector: Selector, timers: Timers) -> PeerConnection:
         """A conversation with another broker, in the loop to which these belong."""
         how = self._brokers, self._logins_to_brokers, self._to_brokers, self.split
-        return LoopConnection(client_id, selector, timers, self._clock, *how)
+        return PeerConnection(client_id, selector, timers, self._clock, *how)

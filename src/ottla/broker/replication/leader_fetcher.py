@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
-from ottla.broker.peers.loop_connection import LoopConnection, Question
+from ottla.broker.peers.peer_connection import PeerConnection, Question
 from ottla.broker.replication.followed_partition import FollowedPartition
 from ottla.broker.replication.throttled_copies import ThrottledCopies
 from ottla.broker.timers import Timers
@@ -75,7 +75,7 @@ class LeaderFetcher:
         me: Replica,
         timers: Timers,
         clock: Clock,
-        connection: LoopConnection,
+        connection: PeerConnection,
         throttled: ThrottledCopies,
     ) -> None:
         """`address` says where a broker is by now."""

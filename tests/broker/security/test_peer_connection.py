@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.peers.loop_connection import ANSWER_SECONDS, LOOK_SECONDS, LoopConnection, Question
+from ottla.broker.peers.peer_connection import ANSWER_SECONDS, LOOK_SECONDS, PeerConnection, Question
 from ottla.broker.peers.peer_errors import PeerLost, PeerRefused
 from ottla.broker.peers.peer_login import BegunLogin, PeerLogins
 from ottla.broker.peers.peers import Peers
@@ -32,7 +32,7 @@ class Loop:
         self.selector = Selector()
         peers = Peers(config, self.clock)
         self.split = peers.split
-        self.connection: LoopConnection = peers.broker("me", self.selector, self.timers)
+        self.connection: PeerConnection = peers.broker("me", self.selector, self.timers)
 
     def ask(self, address: Address) -> None:
         question = Question(address, DescribeClusterRequest(), 1, DescribeClusterResponse, self.heard.append)
