@@ -1,4 +1,4 @@
-"""A broker is heard of by its controllers whatever its loop and its disk are busy with."""
+"""Heartbeats of a broker while its disk is busy, and while its event loop is blocked."""
 
 from __future__ import annotations
 
@@ -45,15 +45,23 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @contextmanager
-def let_in(folder: Path) -> Iterator[tuple[BrokerPlace, Server]]:
-    """A broker in a thread, beside its controller."""
+def let_in(folder: Path, session_ms: int = 9000) -> Iterator[tuple[BrokerPlace, Server, Server]]:
+    """A broker that is unfenced, its server, and that of its controller, each in a thread."""
     hosts = new_hosts(2)
     controller = Place(folder, 1, hosts[0])
+    controller.settings["broker.session.timeout.ms"] = str(session_ms)
     controller.format([controller.voter])
     place = BrokerPlace(folder, 2, hosts[1], [controller], **EAGER)
-    with controller.serving(), closing(Begun(place)) as broker:
+    with controller.serving() as controlling, closing(Begun(place)) as broker:
         broker.wait()
-        yield place, broker.server
+        yield place, broker.server, controlling
+
+
+def is_fenced(controlling: Server) -> bool:
+    """True if the active controller has fenced the broker."""
+    assert controlling.controller is not None
+    term = controlling.controller.driver.term
+    return term is not None and term.machine.metadata.registrations[2].fenced
 
 
 def goes_on(heard: list[float]) -> None:
@@ -61,20 +69,25 @@ def goes_on(heard: list[float]) -> None:
     eventually(lambda: len(heard) >= enough)
 
 
-def test_a_broker_is_heard_of_while_its_loop_is_held_up(tmp_path: Path, heard: list[float]) -> None:
+def test_a_broker_whose_loop_is_blocked_is_fenced_after_its_session_and_unfenced_when_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    """While its loop is blocked it serves nothing, so other replicas are to lead meanwhile."""
     held, free = threading.Event(), threading.Event()
 
     def hold() -> None:
         held.set()
         free.wait(PATIENCE)
 
-    with let_in(tmp_path) as (_, server):
+    with let_in(tmp_path, session_ms=1000) as (_, server, controlling):
+        assert not is_fenced(controlling)
         server.call_soon(hold)
         assert held.wait(PATIENCE)
         try:
-            goes_on(heard)
+            eventually(lambda: is_fenced(controlling))
         finally:
             free.set()
+        eventually(lambda: not is_fenced(controlling))
 
 
 def test_a_broker_is_heard_of_and_answers_while_a_compaction_does_not_end(
@@ -91,7 +104,7 @@ def test_a_broker_is_heard_of_and_answers_while_a_compaction_does_not_end(
         CreatableTopicConfig("cleanup.policy", "compact"),
         CreatableTopicConfig("segment.bytes", str(1 << 20)),
     ]
-    with let_in(tmp_path) as (place, _):
+    with let_in(tmp_path) as (place, _, _):
         try:
             make_topic(place, CreatableTopic("t", 1, 1, configs=configs))
             eventually(lambda: is_led(place, "t"))
