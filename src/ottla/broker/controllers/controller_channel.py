@@ -78,7 +78,7 @@ class Pending(NamedTuple):
 
 
 class ControllerChannel:
-    """Belongs to the loop."""
+    """Sends requests to whichever node is the active controller. Belongs to the loop."""
 
     def __init__(
         self,

@@ -104,7 +104,7 @@ class LifecycleDriver:
         self._look()
 
     def tell(self, event: Event) -> None:
-        """Handle an event."""
+        """Advance the lifecycle by an event. A new controller gets the request that an old one has not answered."""
         if (
             isinstance(event, ControllerElected)
             and self._asked is not None
@@ -115,7 +115,7 @@ class LifecycleDriver:
         self._handle(event)
 
     def close(self) -> None:
-        """Send nothing any more."""
+        """Stop heartbeats; the active controller fences the broker when its session ends."""
         self._is_over = True
         self._cancel_timer()
         self._connection.close()

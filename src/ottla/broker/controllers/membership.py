@@ -39,7 +39,7 @@ from ottla.storage.directory.data_directory import DataDirectory
 
 
 class Membership:
-    """Belongs to the loop."""
+    """A broker's registration, its metadata and its ways to the active controller. Belongs to the loop."""
 
     def __init__(
         self,

@@ -99,7 +99,7 @@ class MetadataFetcher:
         self._fetch()
 
     def close(self) -> None:
-        """Fetch nothing any more."""
+        """Stop; a response that is under way is dropped."""
         self._is_over = True
         self._connection.close()
 
