@@ -181,7 +181,9 @@ def test_the_java_consumer_shares_by_kip_848_and_kafkas_tools_see_it(
     )
     for kind in ("3", "5", "6", "7", "8"):
         assert re.search(rf'"type":"{kind}","data":{{"groupId":"java848"', dumped), kind
-    assert re.search(r'"memberEpoch":1,.*"assignmentEpochs":\[1\]', dumped)
+    assert re.search(r'"memberEpoch":2,.*"assignmentEpochs":\[2\]', dumped), (
+        "a group is in epoch 2 after its first subscription"
+    )
 
 
 def test_members_of_both_protocols_share_and_survive_each_other(tmp_path: Path, undo: ExitStack) -> None:
