@@ -221,7 +221,7 @@ class ControllerRole:
             return None
         if self._peers.news or self._requests.has_responses or self._decided or self._snapshots.unfinished:
             return 0.0
-        return max(self.driver.raft.wake_at - now, LEAST_SECONDS)
+        return max(self.driver.wake_at - now, LEAST_SECONDS)
 
     def receive(self, now: float) -> None:
         """Handle what other voters sent. What came while this process was suspended counts before a timeout does."""
@@ -239,7 +239,7 @@ class ControllerRole:
         self._requests.send_responses()
         for _ in range(len(self._decided)):
             self._decided.popleft()()
-        if self.driver.raft.wake_at <= now:
+        if self.driver.wake_at <= now:
             self.driver.step(Tick())
 
     def _publish(self) -> None:

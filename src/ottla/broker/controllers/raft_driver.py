@@ -78,6 +78,8 @@ class RaftDriver:
         self.snapshots: ControllerSnapshots | None = None
         """Set by whoever makes it, whose loop is not to wait for them."""
         self.raft = raft
+        self.wake_at = raft.wake_at
+        """The next moment at which a `Tick` changes something; kept, since the loop asks at each turn."""
         self.term: ActiveController | None = None
         self._begin = begin
         self._guard = guard
@@ -101,6 +103,7 @@ class RaftDriver:
             self.term = self._begin(self.raft.epoch)
             self.term.committed(self.raft.high_watermark)
             self.look()
+        self.wake_at = self.raft.wake_at
 
     def decide(self, event: ControllerEvent | ClusterEvent, answer: Answer) -> None:
         """Have the active controller decide, if this node is the one."""
