@@ -77,30 +77,17 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_setup() -> Generator[None]:
-    keep_captured_text_plain()
-    return (yield)
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_call() -> Generator[None]:
-    keep_captured_text_plain()
-    return (yield)
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_teardown() -> Generator[None]:
-    keep_captured_text_plain()
-    return (yield)
-
-
-def keep_captured_text_plain() -> None:
+def keep_captured_text_plain() -> Generator[None]:
     """Let PySpark's loggers propagate, so that `caplog` does not attach its handler to them.
 
-    pytest attaches that handler to every logger that does not propagate. `PySparkLogger.addHandler` gives each handler
-    a JSON formatter, which would stay for the rest of the process: later tests would find JSON in `caplog.text`.
+    pytest attaches that handler, at each phase of a test, to every logger that does not propagate. `PySparkLogger.addHandler`
+    gives each handler a JSON formatter, which would stay for the rest of the process: later tests would find JSON in `caplog.text`.
     """
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         logger = logging.Logger.manager.loggerDict.get(name)
         if isinstance(logger, logging.Logger):
             logger.propagate = True
+    return (yield)
+
+
+pytest_runtest_setup = pytest_runtest_call = pytest_runtest_teardown = keep_captured_text_plain

@@ -44,7 +44,7 @@ class Standing:
         self.server = Server(read_config(listeners="127.0.0.1:0"), ManualClock(0.0, NOW))
         assert self.server.broker is not None
         self.node: BrokerNode = self.server.node
-        self.way = self.server.broker.requests.plain_way
+        self.way = self.server.broker.plain_way
         PEER.door = door_of(self.server)
         for name, configs in SETTINGS.items():
             pairs = [CreatableTopicConfig(key, value) for key, value in configs.items()]

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.broker.controllers.quorum_log import PARTITION, QuorumLog
+from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.machines.metadata_cut import cut_level
+from ottla.broker.partitions.partitions import METADATA_PARTITION
 from ottla.clock import ManualClock
 from ottla.coordination.quorum.control_records import (
     ControlRecord,
@@ -49,8 +50,8 @@ def told(voters: VoterSet) -> Quorum:
 def format_folder(folder: Path, voters: VoterSet = VOTERS) -> None:
     """Have a directory begin with these voters."""
     MetaProperties.ensure(folder, 1, None)
-    (folder / str(PARTITION)).mkdir(parents=True, exist_ok=True)
-    snapshot.write_state(folder / str(PARTITION), snapshot.EMPTY, [], 0, told(voters), sync=False)
+    (folder / str(METADATA_PARTITION)).mkdir(parents=True, exist_ok=True)
+    snapshot.write_state(folder / str(METADATA_PARTITION), snapshot.EMPTY, [], 0, told(voters), sync=False)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ here, by the module of their API in `handlers/`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from ottla.broker.config_changes import is_own, refused_here
@@ -18,10 +17,8 @@ from ottla.broker.requests.call import Call, Resumes
 from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.reading import read_request
 from ottla.broker.requests.request_table import Work
-from ottla.broker.throttle import Goes, Throttle
+from ottla.broker.throttle import Throttle
 from ottla.errors import ProtocolError
-from ottla.model import Part
-from ottla.network.memory_budget import MemoryBudget
 from ottla.protocol.conversation import decode_header
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.produce import ProduceRequest
@@ -35,16 +32,12 @@ class BrokerRequests:
         node: BrokerNode,
         joined: Joined | None,
         throttle: Throttle,
-        memory: MemoryBudget,
-        send: Callable[[int, Sequence[Part]], None],
-        hang_up: Callable[[Connection, str], None],
-        note_answer: Callable[[Connection], None],
-        handler: Goes,
+        plain_way: PlainWay,
     ) -> None:
         self._node = node
         self._joined = joined
         self._throttle = throttle
-        self.plain_way = PlainWay(node, memory, send, hang_up, note_answer, handler)
+        self._plain_way = plain_way
 
     @property
     def has_quotas(self) -> bool:
@@ -66,7 +59,7 @@ class BrokerRequests:
         return len(self._node.waiting) > 0 and len(frame) > 1 and frame[0] == 0 and frame[1] == ProduceRequest.KEY
 
     def answer_directly(self, connection: Connection, frame: memoryview, now: float) -> bool:
-        return self.plain_way.takes(connection, frame, now)
+        return self._plain_way.takes(connection, frame, now)
 
     def begin(self, resumes: Resumes, connection: Connection, frame: memoryview, now: float) -> tuple[Call, Work]:
         header, position = decode_header(frame)

@@ -21,10 +21,11 @@ from ottla.broker.joined import join
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.gap_check import GapCheck
 from ottla.broker.partitions.partitions import ensure_open
+from ottla.broker.plain_way import PlainWay
 from ottla.broker.requests.admission import affordable_connections
 from ottla.broker.requests.request_table import Door
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.socket_server import BoundListeners, SocketServer, leave_all
+from ottla.broker.socket_server import BoundListeners, SocketServer
 from ottla.errors import ConfigError, OttlaError
 from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
@@ -72,8 +73,8 @@ class BrokerRole:
         authentication = self.node.authentication = Authentication(config, *known, timers, clock, server.call_soon)
         self.gate = Gate(authentication, selector, server.memory, timers, clock, config.socket_request_max_bytes)
         hang_up, handler = server.connections.hang_up, server.handler
-        ways = server.throttle, server.memory, selector.send, hang_up, handler.note_answer, handler
-        self.requests = BrokerRequests(self.node, self._joined, *ways)
+        self.plain_way = PlainWay(self.node, server.memory, selector.send, hang_up, handler.note_answer, handler)
+        self.requests = BrokerRequests(self.node, self._joined, server.throttle, self.plain_way)
         delay_ms = self.node.connection_rates.delay_ms
         server.add_role(self, listeners, lambda name: Door(name, self.gate, self.requests, delay_ms))
         self.node.topics.on_configured(self._configure)
@@ -121,10 +122,8 @@ class BrokerRole:
         if self._joined is not None:
             self._joined.close()
         self._listeners.close()
-        names = set(self._listeners.names.values())
-        for channel_id, connection in self._server.connections.by_channel.items():
-            if connection.listener in names:
-                self._server.selector.mute(channel_id)
+        for connection in self._server.connections.of_listeners(self._listeners.names.values()):
+            self._server.selector.mute(connection.channel_id)
         self.node.waiting.close()
         self._server.handler.uncork()
         self.node.cleaning.stop()
@@ -132,16 +131,16 @@ class BrokerRole:
         self.finish_disk_work()
 
     def finish_disk_work(self) -> None:
-        """Let the disk's threads end, and answer the requests that wait for them."""
+        """End the disk's threads, and answer the requests that wait for them."""
         self.gate.close()
-        # Flushes complete Produce requests, whose responses may still be sent.
+        # Flushes complete Produce requests; the responses may still be sent.
         while self.disk.busy or self._server.has_calls:
             self.disk.close()
             self._server.run_due()
 
     def hang_up(self) -> None:
         """Close all connections of clients, and let go of the rest."""
-        leave_all(self._server.connections, self._listeners.names.values())
+        self._server.connections.leave_all(self._listeners.names.values())
         self._server.remove_role(self)
 
     def open_unchecked_logs(self) -> None:

@@ -7,7 +7,7 @@ that nothing waits for a client that has disconnected.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from ottla.broker.authentication.login import LoginState
 from ottla.broker.requests.admission import Admission, what_to_raise
@@ -83,6 +83,16 @@ class Connections:
         """Close a connection without a log line."""
         self._selector.close(connection.channel_id)
         self._abandon(connection)
+
+    def of_listeners(self, names: Iterable[str]) -> list[Connection]:
+        """Return the connections that were accepted by these listeners."""
+        wanted = set(names)
+        return [each for each in self.by_channel.values() if each.listener in wanted]
+
+    def leave_all(self, names: Iterable[str]) -> None:
+        """Close the connections of these listeners."""
+        for connection in self.of_listeners(names):
+            self.leave(connection)
 
     def close_silent(self, now: float) -> None:
         """Make room for newcomers that wait: close connections that have taken a place and sent no request for it."""

@@ -1,7 +1,7 @@
-"""What is asked of the active controller: each request as an event, and what the machine replies as the response.
+"""Requests to the active controller: each becomes an event for the state machine, and the reply becomes the response.
 
-Half of it is asked of the controller in Kafka's own requests (`Asked`), and answered in them. The rest is what one broker alone decides as well:
-there the machine replies for each thing that was named, which becomes the response here.
+Half of the requests are events as they are (`Asked`), and the machine replies with the response. The others are decided by a
+lone broker as well: for them the machine replies for each thing that is named, and the response is made here.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ from ottla.protocol.messages.update_features import UpdateFeaturesRequest, Updat
 from ottla.protocol.schema import Message, replace
 
 TICKET = 0
-"""Whoever asks is told by the call, not by a number."""
+"""The ticket of every event: the callback of `decide` identifies the request."""
 SEED = 1 << 31
 
 
 class Asking(NamedTuple):
-    """A request, in which version it came, and the settings of the node."""
+    """A request, its version, and the settings of the node."""
 
     request: Any
     version: int
@@ -72,13 +72,13 @@ class Asking(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What one of those becomes that one broker decides as well."""
+    """How a request that a lone broker decides as well becomes an event, and its reply a response."""
 
     event: Callable[[Asking], Event]
     response: Callable[[Asking, Any], Message]
-    """Of the reply."""
+    """Makes the response from the reply."""
     names: Callable[[Any], Sequence[Any]]
-    """What the request is about, each with a refusal of its own where all is refused."""
+    """The things that the request names; a refusal of the whole request is a refusal of each."""
 
 
 def is_decided(request: type[Message]) -> bool:
@@ -86,7 +86,7 @@ def is_decided(request: type[Message]) -> bool:
 
 
 def event_of(asking: Asking) -> ControllerEvent | Event:
-    """What the machine is told."""
+    """Return the event for the state machine."""
     kind = KINDS.get(type(asking.request))
     if kind is not None:
         return kind.event(asking)
@@ -94,7 +94,7 @@ def event_of(asking: Asking) -> ControllerEvent | Event:
 
 
 def response_of(asking: Asking, reply: Any) -> Message:
-    """What becomes of its reply, or of the KafkaError because of which there is none."""
+    """Return the response for the reply, or for the KafkaError in its place."""
     if isinstance(reply, KafkaError):
         return refusal_of(asking, Refusal(reply.code, reply.message or reply.name))
     kind = KINDS.get(type(asking.request))
@@ -107,7 +107,7 @@ def response_of(asking: Asking, reply: Any) -> Message:
 
 
 def refusal_of(asking: Asking, refusal: Refusal) -> Message:
-    """The same for all that was asked."""
+    """Return the response that refuses everything in the request."""
     request = asking.request
     match request:
         case CreateTopicsRequest():
@@ -141,21 +141,21 @@ def refusal_of(asking: Asking, refusal: Refusal) -> Message:
 
 
 def chance_for(request: Message) -> Chance:
-    """What is drawn for it."""
+    """Draw the random values that the request needs."""
     if isinstance(request, CreateTopicsRequest):
         return Chance([new_topic_id() for _ in allowed(request).topics], random.randrange(SEED))
     return Chance((), random.randrange(SEED)) if isinstance(request, CreatePartitionsRequest) else NO_CHANCE
 
 
 def allowed(request: Any) -> Any:
-    """Without the topics that nobody may have."""
+    """Return the request without topics of reserved names."""
     if not isinstance(request, CreateTopicsRequest):
         return request
     return replace(request, topics=[each for each in request.topics if each.name not in RESERVED])
 
 
 def kept_out(request: CreateTopicsRequest) -> list[Any]:
-    """A refusal for each topic that is left out."""
+    """Return a refusal for each topic of a reserved name."""
     return [
         refused(each, Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{each.name!r} is reserved for the brokers' own use"))
         for each in request.topics
@@ -164,7 +164,7 @@ def kept_out(request: CreateTopicsRequest) -> list[Any]:
 
 
 def unwanted_of(asking: Asking) -> Sequence[DeleteTopicState]:
-    """Early versions name topics and nothing else."""
+    """Return the topics to delete; early versions have names only."""
     if asking.version < 6:
         return [DeleteTopicState(name) for name in asking.request.topic_names]
     topics: Sequence[DeleteTopicState] = asking.request.topics
@@ -175,7 +175,7 @@ def unwanted_of(asking: Asking) -> Sequence[DeleteTopicState]:
 
 
 def names_of(asking: Asking) -> list[str]:
-    """The settings that are named."""
+    """Return the names of the configs in the request."""
     return [config.name for resource in asking.request.resources for config in resource.configs]
 
 

@@ -8,7 +8,6 @@ that log in to it.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -35,9 +34,11 @@ from ottla.protocol.sasl.scram_credential import MECHANISMS, ScramCredential, de
 from ottla.protocol.schema import Message
 
 CHECKED = frozenset({"PLAIN", "GSSAPI"})
-"""Mechanisms whose users are listed in the settings, or known to a KDC."""
+"""The mechanisms for which the settings list the users, or a KDC knows them."""
 RAW = 0
 """The version of SaslHandshake after which SASL messages come without a header."""
+Defer = Callable[[Callable[[], None]], None]
+"""Has a callback called at the end of the loop's turn, when the state machine of the quorum is at rest."""
 Incarnation = tuple[int, int]
 """The node id and the epoch of a broker."""
 
@@ -67,21 +68,21 @@ def ensure_listed(security: ListenerSecurity) -> None:
 
 
 class Responder:
-    """Takes the response to one request: as the result of `take`, or later in the turn of the loop.
+    """Takes the response to one request: while the request is handled, or later.
 
     A response may come while the quorum's state machine is at work. The next request of the same connection must not
-    start in the middle of that, so late responses are queued.
+    start in the middle of that, so late responses are deferred to the end of the turn.
     """
 
-    def __init__(self, call: Call, due: deque[tuple[Call, Message]]) -> None:
+    def __init__(self, call: Call, defer: Defer) -> None:
         self._call = call
-        self._due = due
+        self._defer = defer
         self._is_returned = False
         self._response: Message | None = None
 
     def __call__(self, response: Message) -> None:
         if self._is_returned:
-            self._due.append((self._call, response))
+            self._defer(lambda: self._call.answer(response))
         else:
             self._response = response
 
@@ -103,6 +104,7 @@ class ControllerRequests:
         slow_request_ms: int,
         suspect: Callable[[Incarnation], None],
         registered: Callable[[BrokerRegistrationRequest], None],
+        defer: Defer,
     ) -> None:
         """`suspect` is called if a broker has closed its connection; `registered` if its registration was rejected as a duplicate."""
         self._calls = calls
@@ -112,18 +114,7 @@ class ControllerRequests:
         self._duplicate = registered
         self._brokers: dict[Hashable, Incarnation] = {}
         """The brokers that sent a heartbeat, by their connections."""
-        self._due: deque[tuple[Call, Message]] = deque()
-
-    @property
-    def has_responses(self) -> bool:
-        """True if responses wait to be sent."""
-        return bool(self._due)
-
-    def send_responses(self) -> None:
-        """Send what was decided in this turn; then handle the requests that waited behind those."""
-        for _ in range(len(self._due)):
-            call, response = self._due.popleft()
-            call.answer(response)
+        self._defer = defer
 
     def count_use(self, call: Call, work: Work) -> Work:
         return work
@@ -152,7 +143,7 @@ class ControllerRequests:
             self._suspect(broker)
 
     def _handle(self, call: Call, request: Any) -> Message | Outcome:
-        respond = Responder(call, self._due)
+        respond = Responder(call, self._defer)
         match request:
             case SaslHandshakeRequest():
                 is_raw = call.version == RAW

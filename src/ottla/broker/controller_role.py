@@ -44,7 +44,7 @@ from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.request_table import Door
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.peer_security import towards_controllers
-from ottla.broker.socket_server import BoundListeners, SocketServer, leave_all
+from ottla.broker.socket_server import BoundListeners, SocketServer
 from ottla.broker.timers import repeat
 from ottla.coordination.controller.events import BrokerGone
 from ottla.coordination.quorum.events import ShutDown, Tick
@@ -85,8 +85,8 @@ class ControllerRole:
         self._stop_node = fail
         self._has_failed = self._is_closed = False
         self._local: LocalMetadata | None = None
-        self._decided: deque[Callable[[], None]] = deque()
-        """What waits to hear the decisions that were made in this turn."""
+        self._deferred: deque[Callable[[], None]] = deque()
+        """Responses that are given at the end of the turn, when the state machine of the quorum is at rest."""
         self._clock, self._timers = server.clock, server.timers
         self._disk = Disk(server.call_soon, threads=1)
         self.split = Split()
@@ -116,10 +116,11 @@ class ControllerRole:
             told = introduction_of(config, raft.own_entry)
             self._introduction = Introduction(told, self.driver, self._introducing_peers, self._snapshots)
             self._calls.driver = self.driver
-            self._requests = ControllerRequests(
-                self._calls, authentication, config.slow_request_ms, self._suspect, self._check_duplicate
+            about_brokers = self._suspect, self._check_duplicate
+            requests = ControllerRequests(
+                self._calls, authentication, config.slow_request_ms, *about_brokers, self._deferred.append
             )
-            server.add_role(self, listeners, lambda name: Door(name, self._gate, self._requests, no_delay))
+            server.add_role(self, listeners, lambda name: Door(name, self._gate, requests, no_delay))
             listeners.open()
             undo.pop_all()
 
@@ -166,7 +167,7 @@ class ControllerRole:
         self._listeners.close()
         self._introduction.close()
         self._peers.close()
-        leave_all(self._server.connections, self._listeners.names.values())
+        self._server.connections.leave_all(self._listeners.names.values())
         self._gate.close()
         self._disk.close()
 
@@ -207,8 +208,8 @@ class ControllerRole:
 
         `done` is called at the end of a turn: with the response, or with None if this is not the active controller.
         """
-        respond = lambda response: self._decided.append(partial(done, response))  # noqa: E731
-        refuse = lambda _: self._decided.append(partial(done, None))  # noqa: E731
+        respond = lambda response: self._deferred.append(partial(done, response))  # noqa: E731
+        refuse = lambda _: self._deferred.append(partial(done, None))  # noqa: E731
         if connection is None:
             self._calls.take_of_broker(request, version, respond, refuse)
         else:
@@ -219,7 +220,7 @@ class ControllerRole:
     def patience(self, now: float) -> float | None:
         if self._has_failed:
             return None
-        if self._peers.news or self._requests.has_responses or self._decided or self._snapshots.unfinished:
+        if self._peers.news or self._deferred or self._snapshots.unfinished:
             return 0.0
         return max(self.driver.wake_at - now, LEAST_SECONDS)
 
@@ -236,14 +237,13 @@ class ControllerRole:
         self.driver.look()
         self.receive(now)
         self._publish()
-        self._requests.send_responses()
-        for _ in range(len(self._decided)):
-            self._decided.popleft()()
+        for _ in range(len(self._deferred)):
+            self._deferred.popleft()()
         if self.driver.wake_at <= now:
             self.driver.step(Tick())
 
     def _publish(self) -> None:
-        """Let the broker role of this node apply what was committed, before responses say that it is."""
+        """Have the broker role of this node apply what was committed, before responses are given."""
         if self._local is None or self._has_failed:
             return
         try:

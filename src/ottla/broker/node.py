@@ -33,7 +33,7 @@ from ottla.broker.partitions.disk_watch import DiskWatch
 from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.leadership import lead
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
+from ottla.broker.partitions.partitions import METADATA_LOG, METADATA_PARTITION, Partitions
 from ottla.broker.partitions.refused_sequences import RefusedSequences
 from ottla.broker.partitions.relocations import Relocations
 from ottla.broker.quota_manager import ConnectionRates, QuotaManager
@@ -58,7 +58,6 @@ from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log.append_path import Appended
-from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
 from ottla.storage.state_log.voter import Voter
 
@@ -75,9 +74,6 @@ if TYPE_CHECKING:
     from ottla.broker.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
-
-METADATA_PARTITION = TopicPartition(CLUSTER_METADATA, 0)
-METADATA_LOG = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
 
 
 class BrokerNode:

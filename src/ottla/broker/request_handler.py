@@ -132,8 +132,7 @@ class RequestHandler:
         connection.begin(call)
         parts: Sequence[Part] = ()
         entry = self._timing.begin(call) if request_log.wanted() else None
-        if connection.door.table.has_quotas:
-            work = connection.door.table.count_use(call, work)
+        work = connection.door.table.count_use(call, work)
         try:
             response = work()
             if response is Outcome.LATER:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.authentication.passwords import NewUser, read_users
 from ottla.broker.controllers.node_errors import RegistrationLostError
+from ottla.broker.partitions.partitions import METADATA_PARTITION
 from ottla.broker.requests import request_log
 from ottla.broker.requests.admission import affordable_connections
 from ottla.broker.settings.config import BrokerConfig
@@ -63,14 +64,19 @@ class Server:
             undo.callback(self._end_request_log)
             # The ports first: without them nothing in the directory is touched.
             self._listeners = BoundListeners(sockets, config)
-            listeners = None if not config.combines else self._listeners_of_controller()
+            if config.combines:
+                # Connections of clients do not count towards the limit of the controller's listeners.
+                half = controller_half(config)
+                limit = ConnectionLimit(affordable_connections(config.max_connections))
+                listeners = BoundListeners(sockets, half, limit)
             users = read_users(config.add_scram.value) if config.add_scram is not None else ()
             self._directory = self._open_directory(undo)
             if config.controls:
                 self.controller = self._make_controller(config, self._listeners)
-            else:
-                if listeners is not None:
-                    self.controller = self._add_controller(listeners)
+            elif config.combines:
+                self.controller = self._make_controller(half, listeners)
+                self._lent_log = self._directory.main.lend_log(METADATA_PARTITION)
+            if not config.controls:
                 self.broker = self._make_broker(users)
             undo.pop_all()
 
@@ -101,22 +107,9 @@ class Server:
 
         return ControllerRole(config, self._sockets, listeners, self._directory.main, self._fail)
 
-    def _listeners_of_controller(self) -> BoundListeners:
-        """Bind the controller's ports of a combined node. Connections of clients do not count towards their limit."""
-        config = controller_half(self.config)
-        return BoundListeners(self._sockets, config, ConnectionLimit(affordable_connections(config.max_connections)))
-
-    def _add_controller(self, listeners: BoundListeners) -> ControllerRole:
-        """Make the controller of a combined node."""
-        from ottla.broker.controllers.quorum_log import PARTITION
-
-        controller = self._make_controller(controller_half(self.config), listeners)
-        self._lent_log = self._directory.main.lend_log(PARTITION)
-        return controller
-
     @property
     def node(self) -> BrokerNode:
-        """What the broker role works on."""
+        """The state of the broker role."""
         assert self.broker is not None
         return self.broker.node
 
@@ -141,7 +134,7 @@ class Server:
         """Count and time requests from now on."""
         self.handler.counts, self.handler.latencies = counts, latencies
         if self.broker is not None:
-            self.broker.requests.plain_way.latencies = latencies
+            self.broker.plain_way.latencies = latencies
 
     def keep_apart(self, places: Iterable[tuple[str, int]]) -> None:
         """Exchange nothing with the nodes that listen there, as if the network dropped all packets; reach all others again."""
@@ -159,8 +152,8 @@ class Server:
 
     def stop(self) -> None:
         """Make `run` end; from any thread, or from a signal handler. A broker of a cluster hands over first."""
-        is_broker = self.broker is not None and not self._is_registration_lost
-        if not (is_broker and self.broker is not None and self.broker.leave()):
+        broker = None if self._is_registration_lost else self.broker
+        if broker is None or not broker.leave():
             self._end()
 
     def crash(self) -> None:
@@ -211,7 +204,7 @@ class Server:
         self._end()
 
     def _end_broker(self) -> None:
-        """End the broker of a node whose controller goes on."""
+        """End the broker role; the controller role keeps running."""
         assert self.broker is not None
         self._has_broker_ended = True
         self.broker.close()

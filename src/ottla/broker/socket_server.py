@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 from ottla.broker.authentication.listener_security import ListenerSecurity
@@ -246,10 +246,3 @@ class SocketServer:
                 self.connections.part(connection, reason)
             elif isinstance(channel_id, OwnConnection):
                 channel_id.part(reason)
-
-
-def leave_all(connections: Connections, listeners: Iterable[str]) -> None:
-    """Close the connections of these listeners."""
-    names = set(listeners)
-    for connection in [each for each in connections.by_channel.values() if each.listener in names]:
-        connections.leave(connection)

@@ -46,7 +46,7 @@ class DeadLetterTopic:
     topic: str
     pipeline: str
     settings: Mapping[str, str]
-    """Of the producer."""
+    """The settings of the producer."""
 
     def send(self, rows: Sequence[BadRow], stage: str = STAGE) -> None:
         """Write all of them; return when the brokers have them."""

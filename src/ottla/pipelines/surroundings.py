@@ -60,7 +60,7 @@ class Surroundings:
     may_wait: bool = False
     """Whether a look for rows that finds none may wait for some: nothing else of the query needs it to come back."""
     letters: DeadLetterTopic | None = None
-    """Where rows are put aside that are no records of a topic; None if nothing is tolerated."""
+    """The dead letters for rows that are no records of a topic; None if nothing is tolerated."""
     start: str | None = None
     """Offsets at which a source that is topics begins, by JSON; they win over what the file says."""
 
@@ -126,7 +126,7 @@ class How:
     routed: bool = False
     """Whether rows say to which topic they go."""
     dead_letter_topic: str | None = None
-    """Where rows are put aside that a sink that is a topic refuses."""
+    """The dead letters for rows that a topic sink refuses."""
     count_dead_letters: Callable[[int], None] = ignore
     """Called in the driver with the number of rows of a batch that the sink put aside."""
 

@@ -61,7 +61,7 @@ Guard = Callable[[Callable[[], Any]], Any]
 
 
 def unguarded(work: Callable[[], Any]) -> Any:
-    """Let failures be raised to the caller."""
+    """Raise failures to the caller."""
     return work()
 
 

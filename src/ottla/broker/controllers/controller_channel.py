@@ -66,7 +66,8 @@ class LocalController(Protocol):
 class Pending(NamedTuple):
     """A request that is queued for a controller elsewhere, or for the time when one is active."""
 
-    request: Message
+    request: Callable[[], Message]
+    """Makes the request for a controller elsewhere."""
     version: int
     answer: type[Message]
     submit: Callable[[LocalController, Callable[[Message | None], None]], None]
@@ -96,17 +97,15 @@ class ControllerChannel:
         self._clock = clock
         self._queue: deque[Pending] = deque()
         self._current: Pending | None = None
-        self._deadline = 0.0
         self._reason = ""
         self._is_closed = False
 
     def forward(self, call: Call, request: Message, frame: memoryview) -> Outcome:
         """Have a client's request decided; the call is answered later."""
         connection, version = call.connection, call.header.api_version
-        envelope = EnvelopeRequest(bytes(frame), principal_of(connection), ip_address(connection.peer[0]).packed)
         self._begin(
             Pending(
-                envelope,
+                lambda: EnvelopeRequest(bytes(frame), principal_of(connection), ip_address(connection.peer[0]).packed),
                 0,
                 EnvelopeResponse,
                 lambda local, done: local.submit(connection, request, version, done),
@@ -128,7 +127,7 @@ class ControllerChannel:
                 errand.done(said)
 
         submit = lambda local, done: local.submit(None, request, version, done)  # noqa: E731
-        self._begin(Pending(request, version, errand.answer, submit, done, lambda said: said))
+        self._begin(Pending(lambda: request, version, errand.answer, submit, done, lambda said: said))
 
     def close(self) -> None:
         """Answer no request any more; those that were sent may be carried out all the same."""
@@ -151,7 +150,7 @@ class ControllerChannel:
         if said is None:
             self._put(pending)
         else:
-            pending.done(said)
+            apply_response(pending, said)
 
     def _put(self, pending: Pending) -> None:
         self._queue.append(pending)
@@ -162,21 +161,21 @@ class ControllerChannel:
     def _send_next(self) -> None:
         if self._current is None and self._queue:
             self._current = pending = self._queue.popleft()
-            self._deadline, self._reason = self._clock.monotonic() + ANSWER_SECONDS, "no controller is known"
-            self._timers.at(self._deadline, lambda: self._expire(pending))
-            self._send()
+            self._reason = "no controller is known"
+            self._timers.at(self._clock.monotonic() + ANSWER_SECONDS, partial(self._expire, pending))
+            self._send(pending)
 
-    def _send(self) -> None:
-        pending, local, address = self._current, self._local, self._leader()
-        if pending is None:
+    def _send(self, pending: Pending) -> None:
+        if pending is not self._current:
             return
+        local, address = self._local, self._leader()
         if local is not None and local.is_active:
             pending.submit(local, partial(self._decided_late, pending))
         elif address is None:
             self._retry(pending, self._reason)
         else:
             done = partial(self._answered, pending, address)
-            self._connection.ask(Question(address, pending.request, pending.version, pending.answer, done))
+            self._connection.ask(Question(address, pending.request(), pending.version, pending.answer, done))
 
     def _decided_late(self, pending: Pending, said: Message | None) -> None:
         if said is None:
@@ -205,11 +204,7 @@ class ControllerChannel:
     def _retry(self, pending: Pending, reason: str) -> None:
         if pending is self._current:
             self._reason = reason
-            self._timers.at(self._clock.monotonic() + RETRY_SECONDS, partial(self._send_again, pending))
-
-    def _send_again(self, pending: Pending) -> None:
-        if pending is self._current:
-            self._send()
+            self._timers.at(self._clock.monotonic() + RETRY_SECONDS, partial(self._send, pending))
 
     def _expire(self, pending: Pending) -> None:
         if pending is self._current:
@@ -219,11 +214,16 @@ class ControllerChannel:
     def _finish(self, pending: Pending, said: Message | OttlaError) -> None:
         if pending is self._current:
             self._current = None
-            try:
-                pending.done(said)
-            except Exception:
-                log.exception("a response of the controllers could not be applied; the next request is sent")
+            apply_response(pending, said)
             self._send_next()
+
+
+def apply_response(pending: Pending, said: Message | OttlaError) -> None:
+    """Give a response to what has waited for it; an error there does not keep other requests from being sent."""
+    try:
+        pending.done(said)
+    except Exception:
+        log.exception("a response of the controllers could not be applied; the next request is sent")
 
 
 def principal_of(connection: Connection) -> bytes:

@@ -38,7 +38,7 @@ class CommittedMetadata(ObservedMetadata):
 
 
 class ControllerSnapshots:
-    """Belongs to the loop, except for the work that is given to `beside`."""
+    """Belongs to the loop, except for the work that disk threads do."""
 
     def __init__(
         self, log: QuorumLog, rules: SnapshotRules, clock: Clock, beside: Beside, told: Callable[[], None]
@@ -53,17 +53,17 @@ class ControllerSnapshots:
         self._applied: Applied | None = None
         self._is_shared = False
         """True if the broker role of this node reads the metadata here."""
+        self.begin_anew()
         self._records: list[Message] | None = []
         """The records that were applied since the last `publish`; None after a snapshot."""
-        self._published = 0
-        self.begin_anew()
-        self._records = []
         self._published = 0 if self._image is None else self._image.applied
 
     def share(self) -> ObservedMetadata:
         """Return the committed metadata for the broker role. CorruptRecordError, KafkaError if it cannot be read."""
         self._is_shared = True
-        return self._image or CommittedMetadata(self._log.log, self._clock, self._rules)
+        if self._image is None:
+            self._image = self._open_image()
+        return self._image
 
     def subscribe(self, applied: Applied | None) -> None:
         """Have `publish` call `applied` with each change of the metadata."""
@@ -73,13 +73,17 @@ class ControllerSnapshots:
         """Read the snapshot with which the log begins now."""
         try:
             if self._image is None:
-                self._image = CommittedMetadata(self._log.log, self._clock, self._rules)
-                self._image.snapshots.beside = self._beside
+                self._image = self._open_image()
             else:
                 self._image.reload()
             self._records = None
         except (CorruptRecordError, KafkaError) as error:
             self._give_up(error)
+
+    def _open_image(self) -> CommittedMetadata:
+        image = CommittedMetadata(self._log.log, self._clock, self._rules)
+        image.snapshots.beside = self._beside
+        return image
 
     @property
     def metadata(self) -> ClusterMetadata | None:

@@ -51,12 +51,12 @@ API_VERSIONS_VERSION = 4
 REGISTRATION_VERSION = 4
 HEARTBEAT_VERSION = 2
 ANSWER_SECONDS = 4.5
-"""Half of `broker.session.timeout.ms`: the controller that is asked next still hears of the broker in time."""
+"""Half of `broker.session.timeout.ms`: the next controller still gets a heartbeat in time."""
 LOOK_SECONDS = 0.1
 
 
 class Host(Protocol):
-    """The broker, as far as its lifecycle goes."""
+    """The parts of a broker that its lifecycle changes."""
 
     def recover(self) -> None: ...
 

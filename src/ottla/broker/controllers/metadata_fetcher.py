@@ -109,8 +109,11 @@ class MetadataFetcher:
         try:
             self._send_fetch()
         except Exception:
-            log.exception("a fetch of the cluster's metadata failed, and is retried")
-            self._fetch_after(AGAIN_SECONDS)
+            self._retry_after_error()
+
+    def _retry_after_error(self) -> None:
+        log.exception("a fetch of the cluster's metadata failed, and is retried")
+        self._fetch_after(AGAIN_SECONDS)
 
     def _send_fetch(self) -> None:
         request, version = self._observer.request(self._copy.fetched_end())
@@ -149,8 +152,7 @@ class MetadataFetcher:
                 else:
                     then(address, said)
             except Exception:
-                log.exception("a fetch of the cluster's metadata failed, and is retried")
-                self._fetch_after(AGAIN_SECONDS)
+                self._retry_after_error()
 
         self._connection.ask(Question(address, request, version, answer, done))
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ottla.broker.machines.runtime import READ_BYTES, read_slice
-from ottla.broker.partitions.partitions import CLUSTER_METADATA
+from ottla.broker.partitions.partitions import METADATA_LOG, METADATA_PARTITION
 from ottla.clock import Clock
 from ottla.coordination.quorum.control_records import ControlRecord, decode_control, encode_control
 from ottla.coordination.quorum.log_shape import BOOTSTRAP, LogShape, SnapshotId
@@ -22,7 +22,7 @@ from ottla.coordination.quorum.state import ElectionState
 from ottla.coordination.quorum.voter_history import VoterHistory
 from ottla.coordination.quorum.voters import NO_VOTERS, ReplicaKey, VoterSet
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
-from ottla.model import INT32_MAX, Buffer, TopicPartition
+from ottla.model import Buffer
 from ottla.records.batch import CONTROL, HEADER_BYTES, iter_headers, parse_header, seal, stamp
 from ottla.records.builder import BatchBuilder
 from ottla.storage.directory.data_directory import DataDirectory
@@ -30,15 +30,12 @@ from ottla.storage.files.durable import sync_path
 from ottla.storage.files.regular_file import open_regular, read_whole
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log import Log
-from ottla.storage.log_config import LogConfig
 from ottla.storage.state_log import quorum_state, snapshot
 from ottla.storage.state_log.check import START_OVER
 from ottla.storage.state_log.quorum_state import BY_DIRECTORY, BY_ID_ALONE, QuorumState
 from ottla.storage.state_log.quorum_state import NOBODY as NO_ID
 
 logger = logging.getLogger(__name__)
-PARTITION = TopicPartition(CLUSTER_METADATA, 0)
-CONFIG = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
 FETCHED = ".fetched"
 """How the name of a snapshot ends of which not all pieces are there."""
 
@@ -57,8 +54,8 @@ class QuorumLog:
     @classmethod
     def open(cls, directory: DataDirectory, clock: Clock, fixed: VoterSet = NO_VOTERS) -> QuorumLog:
         """ConfigError where the log is damaged: a voter without what it has promised to keep must not vote."""
-        directory.ensure_whole(PARTITION)
-        return cls(directory.open_log(PARTITION, CONFIG, now_ms=clock.wall_ms()), clock, fixed)
+        directory.ensure_whole(METADATA_PARTITION)
+        return cls(directory.open_log(METADATA_PARTITION, METADATA_LOG, now_ms=clock.wall_ms()), clock, fixed)
 
     @property
     def directory(self) -> Path:

@@ -17,11 +17,10 @@ from uuid import UUID
 from ottla.broker.disk import Disk
 from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
+from ottla.broker.partitions.partitions import METADATA_PARTITION, Partitions
 from ottla.broker.timers import Timers, repeat
 from ottla.clock import Clock
 from ottla.errors import KafkaError, OttlaError
-from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OfflineError
 from ottla.storage.directory.data_directories import REMEDY, DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
@@ -29,7 +28,6 @@ from ottla.storage.directory.data_directory import DataDirectory
 log = logging.getLogger(__name__)
 PLACE_SECONDS = 0.5
 """How often to look whether directories are still there."""
-METADATA_PARTITION = TopicPartition(CLUSTER_METADATA, 0)
 
 
 class DiskWatch:

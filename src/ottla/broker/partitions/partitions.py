@@ -15,7 +15,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
 from ottla.coordination.cluster.metadata import PartitionState, Topic
 from ottla.errors import ErrorCode, KafkaError
-from ottla.model import TopicPartition
+from ottla.model import INT32_MAX, TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
 from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
@@ -28,6 +28,9 @@ RECOVERY_THREADS = 8
 AT_ONCE_BYTES = 1 << 20
 """So much is checked in some milliseconds."""
 CLUSTER_METADATA = "__cluster_metadata"
+METADATA_PARTITION = TopicPartition(CLUSTER_METADATA, 0)
+METADATA_LOG = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
+"""The config of the metadata log: nothing is rejected for its size, and snapshots decide what is deleted."""
 """The topic that is no topic, but knows all others."""
 
 

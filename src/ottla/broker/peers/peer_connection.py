@@ -47,7 +47,7 @@ LOOK_SECONDS = 0.01
 
 
 KINDS: dict[type[str], type[PeerLost]] = {Refusal: PeerRefused, NobodyThere: PeerGone}
-"""What the reason of a lost connection says of the other side."""
+"""The error for each kind of reason for which a connection was lost."""
 
 
 class Question(NamedTuple):
@@ -60,7 +60,7 @@ class Question(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What is to come next."""
+    """The response that is expected next."""
 
     correlation_id: int
     version: int
@@ -134,7 +134,7 @@ class PeerConnection(OwnConnection, Splittable):
 
     def part(self, reason: str) -> None:
         if self._selector.channel(self) is not None:
-            return  # told late, of one before: in the same turn an answer came, and the next question went another way
+            return  # it concerns an earlier connection: in the same turn a response came, and the next request went elsewhere
         self._address = self._begun = None
         kind = next((kind for why, kind in KINDS.items() if isinstance(reason, why)), PeerLost)
         self._fail(kind(reason or "the connection was closed on the other side"))
@@ -154,7 +154,7 @@ class PeerConnection(OwnConnection, Splittable):
             self._selector.cork(self)
 
     def close(self) -> None:
-        """Hang up; who asked hears nothing any more."""
+        """Close the connection; `done` of the request under way is not called."""
         self._question = None
         self._hang_up()
         if self._alarm is not None:
@@ -174,7 +174,7 @@ class PeerConnection(OwnConnection, Splittable):
             self._put()
 
     def _wait_for_way(self) -> None:
-        """As long as for a connection; `split_changed` makes it when there is a way again."""
+        """Wait as long as for a connection; `split_changed` opens it when the address is reachable again."""
         self._deadline = min(self._deadline, self._clock.monotonic() + CONNECT_SECONDS)
         if self._alarm is not None:
             self._timers.cancel(self._alarm)
@@ -200,7 +200,7 @@ class PeerConnection(OwnConnection, Splittable):
         self._selector.send(self, encode_request(request, version, self._correlation_id, self._client_id))
 
     def _log_in(self) -> None:
-        """Say who this is, then ask what is to be asked."""
+        """Log in, then send the request."""
         assert self._address is not None
         self._begun = self._logins.begin(self._address.host, self._selector.wakeup)
         self._look_at_login(self._begun, at_first=True)
@@ -216,7 +216,7 @@ class PeerConnection(OwnConnection, Splittable):
         if login is not None:
             self._begun = None
             self._begin(login)
-        elif error is None or at_first:  # whoever asked is not told within `ask`
+        elif error is None or at_first:  # `done` is not called within `ask`
             self._timers.at(self._clock.monotonic() + LOOK_SECONDS, lambda: self._look_at_login(begun))
         else:
             self._give_up(error)
@@ -239,7 +239,7 @@ class PeerConnection(OwnConnection, Splittable):
         self._put()
 
     def _look_at_the_clock(self) -> None:
-        """Once for many questions: most are long answered when it rings."""
+        """Check the deadline. One alarm serves many requests: most have been answered when it goes off."""
         self._alarm = None
         if self._question is None:
             return
@@ -259,7 +259,7 @@ class PeerConnection(OwnConnection, Splittable):
             question.done(error)
 
     def _go_on_with(self, then: Callable[[Any], None], said: Message) -> None:
-        """What goes wrong with an answer ends this connection, and not the loop; who asked is told."""
+        """Handle a response. An error closes this connection and is reported to `done`; the loop goes on."""
         question = self._question
         try:
             then(said)

@@ -1,4 +1,4 @@
-"""What a listener serves: the requests of brokers' clients, or those of the quorum and of brokers to a controller.
+"""The requests that a listener serves: those of clients to a broker, or those of the quorum and of brokers to a controller.
 
 A node has one `SocketServer` and one `RequestHandler` for all its listeners (decision 0133). What differs between
 listeners is in a `Door`: how a connection logs in, and the table of requests.
@@ -27,7 +27,7 @@ class RequestTable(Protocol):
         """True if what clients use is limited."""
 
     def count_use(self, call: Call, work: Work) -> Work:
-        """Return the same work, charged to the quotas of the client."""
+        """Return the same work, charged to the quotas of the client if there are any."""
 
     @property
     def slow_request_ms(self) -> int:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ottla.pipelines.dead_letters import shown
 
 UNFIT = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError, ArithmeticError)
-"""What Arrow raises for a value that its type does not have."""
+"""The errors that Arrow raises for a value that its type cannot hold."""
 
 
 class BadValue(NamedTuple):

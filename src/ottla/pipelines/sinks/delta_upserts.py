@@ -29,7 +29,7 @@ class DeltaUpserts:
     key: tuple[str, ...]
     checkpoint: str
     letters: DeadLetterTopic | None = None
-    """Where rows are put aside that the table does not take; None: the batch fails."""
+    """The dead letters for rows that the table does not take; None: the batch fails."""
 
     def write(self, batch: DataFrame, number: int, query: str) -> int:
         """Write a batch once, however often it is called; return how many rows were put aside."""

@@ -64,7 +64,7 @@ class Sender:
     rows: int
     timeout_ms: int
     letters: DeadLetterTopic | None = None
-    """Where rows are put aside that the server refuses; None: the batch fails."""
+    """The dead letters for rows that the server refuses; None: the batch fails."""
 
     def __call__(self, mark: BatchMark, task: str, rows: Iterable[pa.RecordBatch]) -> Written:
         count, refused = 0, list[BadRow]()

@@ -21,7 +21,7 @@ class SegmentEnd:
         self.size = size
         """Bytes of the file that are whole batches; a failed write may have left others after them."""
         self.indexes = IndexSet(directory, base_offset, index_interval, suffix)
-        """May not be loaded; `Segment.load_indexes` returns them loaded."""
+        """The indexes, perhaps not loaded yet; `Segment.load_indexes` returns them loaded."""
         self.changed = False
         """True if a flush has anything to force to the disk."""
         self.first_time = UNREAD

@@ -82,7 +82,7 @@ class SegmentList:
         return not segment.ranges.missing and all(each is not segment for each in self.unnoted)
 
     def leave_unnoted(self, number: int) -> None:
-        """Let no flush note the successor of a segment that a crash has torn: later starts must see it, too."""
+        """Keep flushes from noting the successor of a segment that a crash has torn: later starts must see it, too."""
         torn = self.segments[number]
         self.unnoted = deque(each for each in self.unnoted if each is not torn)
 

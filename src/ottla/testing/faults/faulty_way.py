@@ -31,7 +31,7 @@ class FaultyWay:
 
     def __init__(self, server: Server) -> None:
         assert server.broker is not None
-        self._node, self._handler, self._plain_way = server.node, server.handler, server.broker.requests.plain_way
+        self._node, self._handler, self._plain_way = server.node, server.handler, server.broker.plain_way
         self._faults: list[Fault] = []
         self._held: dict[Call, tuple[Fault, Work]] = {}
         self._lost: set[Call] = set()

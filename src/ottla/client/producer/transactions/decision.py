@@ -16,9 +16,9 @@ class Decision:
 
     def __init__(self, step: Step) -> None:
         self.error: Exception | None = None
-        """What the call has raised."""
+        """The exception that the call has raised."""
         self.value: Any = None
-        """What the call has returned."""
+        """The result that the call has returned."""
         self._step = step
         self._has_run = False
 

@@ -193,7 +193,7 @@ class TransactionMachine:
             self._begin_abort()
 
     def may_drain(self, batch: ProducerBatch) -> bool:
-        """Whether the first batch of a queue may be sent: it is its turn, and its partition takes part.
+        """True if the first batch of a queue may be sent: it is its turn, and its partition takes part.
 
         The partition is added here if an exception in the user's thread came between the record and `send_to`.
         """

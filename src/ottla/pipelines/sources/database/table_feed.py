@@ -102,7 +102,7 @@ class TableFeed:
     def _copy(
         self, connection: Any, query: Query, schema: pa.Schema, position: Position | None, write: Write
     ) -> Position | None:
-        """As `_poll`, for columns that Arrow reads itself."""
+        """Fetch like `_poll`, for columns that Arrow reads itself."""
         polled, width = self.polled, len(schema)
         whole = pa.schema([*schema, *polled.kept()])
         with self.database.telling(), connection.transaction():
